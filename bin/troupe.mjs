@@ -7,7 +7,12 @@ import { fileURLToPath } from 'node:url';
 // The HTTP server reads this when it loads. Its default of 4 KB is too small for long access tokens.
 process.env.UWS_HTTP_MAX_HEADERS_SIZE = process.env.UWS_HTTP_MAX_HEADERS_SIZE || '16384';
 
-if (existsSync(fileURLToPath(new URL('../node_modules/typescript', import.meta.url)))) {
+// The MCP server over pipes starts with each client: it does not wait for a look at all sources, and a build would write to
+// its client. `npm ci` has built it.
+if (
+  process.argv[2] !== 'mcp' &&
+  existsSync(fileURLToPath(new URL('../node_modules/typescript', import.meta.url)))
+) {
   const { build } = await import('../scripts/build.mjs');
   build();
 }

@@ -22,10 +22,25 @@ create table tenants (
   plan text not null default 'free' check (plan in ('free', 'basic', 'pro', 'enterprise')),
   settings jsonb not null default '{}'::jsonb check (jsonb_typeof(settings) = 'object'),
   created_at timestamptz not null default now(),
+  -- For how many days rows are kept, where it differs from the defaults; see src/kernel/retention.ts.
+  retention jsonb not null default '{}'::jsonb check (jsonb_typeof(retention) = 'object'),
+  -- When a node last claimed the sweep of rows that are kept no longer.
+  swept_at timestamptz not null default now(),
   -- The user who created the tenant. It counts against that user's limit of tenants even after another user owns it. Null
   -- for a tenant that an operator created.
-  made_by uuid references users (id) on delete set null
+  made_by uuid references users (id) on delete set null,
+  -- Set while the operator keeps the tenant from working: none of its credentials and triggers is served.
+  suspended_at timestamptz,
+  suspend_reason text,
+  -- Set once the tenant is being deleted, which nothing undoes: nothing of it is served, and nodes remove its rows.
+  deleting_at timestamptz,
+  deleted_by text check (length(deleted_by) <= 256),
+  -- When a node last claimed the removal of its rows.
+  removal_claimed_at timestamptz,
+  check (suspended_at is not null or suspend_reason is null),
+  check ((deleting_at is null) = (deleted_by is null))
 );
+create index tenants_deleting on tenants (deleting_at) where deleting_at is not null;
 create index tenants_made_by on tenants (made_by) where made_by is not null;
 
 create table memberships (
@@ -68,8 +83,14 @@ create policy directory on memberships to troupe_directory using (true) with che
 
 -- Published: the plans of tenants, for queries of other folders that find a key's or a trigger's tenant in one round trip.
 create view tenant_plans with (security_invoker = true) as
-  select id as tenant_id, plan, settings from tenants;
+  select id as tenant_id, plan, settings, suspended_at is not null as suspended, deleting_at is not null as deleting
+  from tenants;
 grant select on tenant_plans to troupe_app, troupe_directory;
+
+-- The last step of a deletion.
+grant delete on tenants to troupe_directory;
+-- Functions of other owners delete what nobody may delete of a living tenant; they see the tenants that are being deleted.
+create policy owner on tenants for select to current_user using (deleting_at is not null);
 
 -- The following tables belong to no tenant; troupe_directory alone may use them.
 

@@ -11,6 +11,11 @@ create table api_keys (
   role text not null check (role in ('owner', 'admin', 'editor', 'member')),
   rate_limit_per_minute integer not null check (rate_limit_per_minute > 0),
   quota_limit bigint check (quota_limit > 0),
+  -- Ids of models or prefixes with `*`, and CIDRs; null allows all.
+  allowed_models text[],
+  allowed_ips text[],
+  -- {usd, period}; null without a budget.
+  budget jsonb,
   created_by text not null,
   created_at timestamptz not null,
   expires_at timestamptz,
@@ -44,7 +49,7 @@ alter table api_key_use force row level security;
 
 grant select, insert on api_keys to troupe_app;
 -- No other column of a key ever changes, and no key is ever deleted.
-grant update (rate_limit_per_minute, revoked_at) on api_keys to troupe_app;
+grant update (rate_limit_per_minute, revoked_at, description, allowed_models, allowed_ips, budget) on api_keys to troupe_app;
 create policy tenant on api_keys to troupe_app
   using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
 

@@ -28,6 +28,8 @@ create table token_holds (
   held_until timestamptz not null,
   -- The epoch of the activation that holds the tokens.
   epoch bigint not null check (epoch > 0),
+  -- An activation has reserved costs, and has not ended in order since.
+  reserves_costs boolean not null default false,
   primary key (tenant_id)
 );
 

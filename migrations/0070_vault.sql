@@ -72,7 +72,8 @@ alter table secrets force row level security;
 alter table secret_versions enable row level security;
 alter table secret_versions force row level security;
 
-grant select, insert, update on vault_data_keys to troupe_app;
+-- A key is deleted, with all that it sealed, when its tenant is deleted.
+grant select, insert, update, delete on vault_data_keys to troupe_app;
 create policy tenant on vault_data_keys to troupe_app
   using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
 

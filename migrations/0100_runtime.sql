@@ -26,6 +26,8 @@ alter table actors enable row level security;
 alter table actors force row level security;
 grant select, insert, update on actors to troupe_writer;
 create policy writer on actors to troupe_writer using (true) with check (true);
+-- forget_fences deletes the rows of a deleted tenant, as the owner.
+create policy owner on actors to current_user using (tenant_id = current_tenant());
 
 -- Views are numbered here, so that a flushed Redis cannot repeat a number. Not a tenant table.
 create table cluster_views (

@@ -61,7 +61,7 @@ create index usage_rows_maybe_untold on usage_rows (deadline_at)
 alter table usage_rows enable row level security;
 alter table usage_rows force row level security;
 
-grant select on usage_rows to troupe_app;
+grant select, delete on usage_rows to troupe_app;
 create policy tenant on usage_rows to troupe_app
   using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
 
@@ -118,34 +118,64 @@ create table calls_default partition of calls default;
 alter table calls_default enable row level security;
 alter table calls_default force row level security;
 
-grant select on calls to troupe_app;
+-- The sweep blanks previews and deletes rows that are kept no longer.
+grant select, update (input_preview, output_preview), delete on calls to troupe_app;
 create policy tenant on calls to troupe_app
   using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
-grant select, insert on calls to troupe_writer;
+-- The operator's report sums all tenants; the previews stay theirs.
+grant select (tenant_id, started_at, provider, model, input_tokens, output_tokens, cost) on calls to troupe_directory;
+create policy directory on calls for select to troupe_directory using (true);
+grant select, insert, update (input_preview, output_preview) on calls to troupe_writer;
 create policy writer on calls to troupe_writer using (true) with check (true);
 
--- Sums of calls by hour, updated as calls arrive: a dashboard over a month reads a few hundred rows.
+-- Counts answer times in 41 buckets: bucket 0 up to 1 ms, each further one to √2 times the bound before, the last without
+-- a bound (from 0.72 million ms on). A histogram is one number with twelve decimal digits for each bucket, the lowest digits for bucket 0, so
+-- that a sum of numbers is the sum of the histograms. The histogram of one time. Created here: a view needs it.
+create function latency_count(ms double precision) returns numeric
+  language sql immutable strict parallel safe
+  return power(1000000000000::numeric,
+    case when ms <= 1 then 0 else least(40, ceil(2 * ln(ms) / ln(2::double precision))::int) end)::numeric(504, 0);
+
+-- Sums of calls and of attempts by hour, updated as they arrive: a report over a year reads these. The cost is a decimal:
+-- sums of doubles depend on the order of the rows.
 create table call_hours (
   tenant_id uuid not null references tenants (id) on delete cascade,
   hour timestamptz not null,
-  -- All zeros for calls without an agent.
+  -- All zeros for calls without an agent, a key or a user.
   agent_id uuid not null,
+  key_id uuid not null,
+  user_id uuid not null,
   provider text not null,
   model text not null,
   call_source text not null,
+  -- `none` for calls that were recorded apart from their attempts.
+  payer text not null,
   status text not null,
+  -- Empty for a success.
+  failure text not null,
+
+  -- Calls, by the hour of their beginning.
   calls bigint not null,
   -- Calls that reached a vendor.
   vendor_calls bigint not null,
   input_tokens bigint not null,
   output_tokens bigint not null,
+  cost numeric not null,
   response_time_ms double precision not null,
+  -- A histogram, see latency_count().
+  latency numeric not null,
   -- Calls answered from the response cache, or with input from the vendor's cache.
   cache_hits bigint not null,
   cached_tokens bigint not null,
   cache_creation_tokens bigint not null,
   fallbacks bigint not null,
-  primary key (tenant_id, hour, agent_id, provider, model, call_source, status)
+
+  -- Closed rows of the ledger, by the hour of their opening. A call counts with its first attempt.
+  ledger_calls bigint not null,
+  ledger_input_tokens bigint not null,
+  ledger_output_tokens bigint not null,
+  ledger_cost numeric not null,
+  primary key (tenant_id, hour, agent_id, key_id, user_id, provider, model, call_source, payer, status, failure)
 )
 -- Rows of the current hour change all the time; free space on the page lets them change in place.
 with (fillfactor = 50);
@@ -162,11 +192,11 @@ create policy writer on call_hours to troupe_writer using (true) with check (tru
 -- Published for telemetry.
 create view reports.calls with (security_invoker = true) as
   select tenant_id, started_at, call_id, user_id, agent_id, session_id, execution_id, call_source, provider, model,
-    first_model, status, from_cache, input_tokens, output_tokens, cached_tokens, cache_creation_tokens,
-    response_time_ms, input_preview, output_preview
+    first_model, status, failure, from_cache, input_tokens, output_tokens, cached_tokens, cache_creation_tokens, cost,
+    response_time_ms, latency_count(response_time_ms) as latency, input_preview, output_preview
   from calls;
 create view reports.call_hours with (security_invoker = true) as
-  select tenant_id, hour, agent_id, provider, model, call_source, status, calls, vendor_calls, input_tokens,
-    output_tokens, response_time_ms, cache_hits, cached_tokens, cache_creation_tokens, fallbacks
+  select tenant_id, hour, agent_id, provider, model, call_source, status, failure, calls, vendor_calls, input_tokens,
+    output_tokens, cost, response_time_ms, latency, cache_hits, cached_tokens, cache_creation_tokens, fallbacks
   from call_hours;
 grant select on reports.calls, reports.call_hours to troupe_app;

@@ -65,6 +65,14 @@ create table messages (
   primary key (tenant_id, session_id, number)
 );
 
+-- The words of the transcripts. The tenant is one of the words, so that a frequent word of other tenants costs nothing. The
+-- cut keeps the longest text within what PostgreSQL takes as one list of words.
+create index messages_words on messages using gin
+  ((array_to_tsvector(array[tenant_id::text]) || to_tsvector('simple', left(content, 200000))));
+-- For the sweep of old messages. They are written in the order of their time, so an index of blocks, which costs a write
+-- almost nothing, is enough.
+create index messages_age on messages using brin (created_at);
+
 create table executions (
   tenant_id uuid not null references tenants (id) on delete cascade,
   id uuid not null,
@@ -134,6 +142,17 @@ create table execution_steps (
   finished_at timestamptz,
   primary key (tenant_id, execution_id, number)
 );
+-- Reports on the tools of a period.
+create index execution_steps_tools on execution_steps (tenant_id, started_at) where kind = 'tool';
+
+-- Executions that were erased before their end: what their processes record later is left out. Rows are kept for a day.
+create table ended_by_erasure (
+  tenant_id uuid not null,
+  id uuid not null,
+  erased_at timestamptz not null default now(),
+  primary key (tenant_id, id)
+);
+create index ended_by_erasure_age on ended_by_erasure (erased_at);
 
 -- The events of a finished turn, for readers that resume from the last event they saw.
 create table execution_logs (
@@ -148,7 +167,8 @@ create index execution_logs_expiry on execution_logs (expires_at);
 do $$
 declare place text;
 begin
-  foreach place in array array['sessions', 'messages', 'executions', 'execution_steps', 'execution_logs'] loop
+  foreach place in array array['sessions', 'messages', 'executions', 'execution_steps', 'execution_logs',
+      'ended_by_erasure'] loop
     execute format('alter table %I enable row level security', place);
     execute format('alter table %I force row level security', place);
     execute format('grant select, insert, update, delete on %I to troupe_app', place);
@@ -160,11 +180,24 @@ begin
   end loop;
 end $$;
 
+-- sessions_with_words() reads as the owner of the tables: under a policy with a condition PostgreSQL does not use the index
+-- of words, since comparing words is not leakproof. The function itself asks for the tenant.
+do $$ begin
+  execute format('create policy words on messages for select to %I using (true)', current_user);
+end $$;
+
 -- The search for the work of dead processes sees unfinished rows only.
 grant select on executions to troupe_directory;
 create policy directory on executions for select to troupe_directory using (outcome is null);
 grant select on sessions to troupe_directory;
 create policy directory on sessions for select to troupe_directory using (control_expires_at is not null);
+
+-- Executions that go with their tenant are removed as the owner.
+create policy owner on ended_by_erasure for insert to current_user with check (true);
+-- Old rows are removed for all tenants in small batches.
+grant select, delete on execution_logs, ended_by_erasure to troupe_directory;
+create policy forget on execution_logs to troupe_directory using (expires_at < now());
+create policy forget on ended_by_erasure to troupe_directory using (erased_at < now() - interval '1 day');
 
 -- Published for telemetry.
 create view reports.executions with (security_invoker = true) as
@@ -183,3 +216,7 @@ grant select on taken_over_sessions to troupe_app, troupe_writer;
 -- Published for lists of accepted messages, which leave out those that a session has received.
 create view known_executions with (security_invoker = true) as select tenant_id, id from executions;
 grant select on known_executions to troupe_app;
+
+-- Published for what is recorded of an execution after its end: the executions that were erased before it.
+create view erased_executions with (security_invoker = true) as select tenant_id, id from ended_by_erasure;
+grant select on erased_executions to troupe_app, troupe_writer;

@@ -17,10 +17,10 @@ create index realtime_events_at on realtime_events (at);
 
 alter table realtime_events enable row level security;
 alter table realtime_events force row level security;
-grant select, insert on realtime_events to troupe_app;
+grant select, insert, delete on realtime_events to troupe_app;
 create policy tenant on realtime_events to troupe_app
   using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
-grant select, insert on realtime_events to troupe_writer;
+grant select, insert, delete on realtime_events to troupe_writer;
 create policy writer on realtime_events to troupe_writer using (true) with check (true);
 -- The removal of old events sees old events only.
 grant select, delete on realtime_events to troupe_directory;

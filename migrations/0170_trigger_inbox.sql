@@ -68,14 +68,13 @@ begin
     execute format('grant select, insert, update, delete on %I to troupe_app', place);
     execute format('create policy tenant on %I to troupe_app
       using (tenant_id = current_tenant()) with check (tenant_id = current_tenant())', place);
-    execute format('grant select, insert, update on %I to troupe_writer', place);
+    execute format('grant select, insert, update, delete on %I to troupe_writer', place);
     execute format('create policy writer on %I to troupe_writer using (true) with check (true)', place);
     -- forget_trigger_messages deletes as the owner.
     execute format('create policy owner on %I to current_user using (tenant_id = current_tenant())', place);
   end loop;
 end $$;
 -- flush_trigger_windows deletes windows.
-grant delete on trigger_windows to troupe_writer;
 
 -- Recovery of lost messages and removal of expired ones work across tenants.
 grant select, update, delete on trigger_inbox to troupe_directory;

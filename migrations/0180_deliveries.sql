@@ -35,11 +35,14 @@ create table deliveries (
   primary key (tenant_id, id),
   check ((status = 'pending') = (finished_at is null))
 );
-create unique index deliveries_execution on deliveries (tenant_id, execution_id) where execution_id is not null;
+-- Two for a mail's execution that also has a callback: the mail's key is the id of the execution, the callback's is not.
+create unique index deliveries_execution on deliveries (tenant_id, execution_id, key) where execution_id is not null;
 -- By session first, for the same reason as trigger_inbox_session.
 create index deliveries_line on deliveries (session_id, inbox_seq, seq) where status = 'pending';
 -- By tenant first, for the same reason as trigger_inbox_due.
 create index deliveries_due on deliveries (tenant_id, due_at) where status = 'pending';
+-- Finds the messages written by hand of a session that is erased; answers are found by their executions.
+create index deliveries_by_hand on deliveries (tenant_id, session_id) where execution_id is null;
 create index deliveries_newest on deliveries (tenant_id, created_at desc, id desc);
 create index deliveries_finished on deliveries (finished_at) where finished_at is not null;
 
@@ -84,7 +87,7 @@ begin
       using (tenant_id = current_tenant()) with check (tenant_id = current_tenant())', place);
     -- Ends of messages and of attempts are written in batches of many tenants: one transaction each cost more than
     -- everything before them.
-    execute format('grant select, insert, update on %I to troupe_writer', place);
+    execute format('grant select, insert, update, delete on %I to troupe_writer', place);
     execute format('create policy writer on %I to troupe_writer using (true) with check (true)', place);
   end loop;
 end $$;

@@ -12,7 +12,7 @@ const failuresMax = 30;
 export class TestSummary {
   passed = 0;
   failed = 0;
-  /** @type {{ text: string, more: string[] }[]} */
+  /** @type {{ text: string, title?: string, more: string[] }[]} */
   #failures = [];
   /** The failure that the current lines belong to: the last one reported, or below the line the one with that title. */
   #open;
@@ -35,13 +35,20 @@ export class TestSummary {
     // Below the line ava shows each failure in full, under the title of its test.
     const titled =
       this.#atEnd && this.#failures.find((one) => `${one.text} `.startsWith(`✘ [fail]: ${text} `));
-    if (titled) this.#open = titled;
-    else if (this.#open !== undefined && this.#open.more.length < linesOfOneMax && !foreign.test(text)) {
+    if (titled) {
+      this.#open = titled;
+      titled.title ??= text;
+    } else if (this.#open !== undefined && this.#open.more.length < linesOfOneMax && !foreign.test(text)) {
       this.#open.more.push(text);
     }
   }
 
-  /** Each failure with the first lines of its reason; empty if nothing failed. */
+  /** Each failure with the first lines of its reason. */
+  get failures() {
+    return this.#failures;
+  }
+
+  /** The same as text; empty if nothing failed. */
   get text() {
     if (this.#failures.length === 0) return '';
     const shown = this.#failures.slice(0, failuresMax);

@@ -18,6 +18,8 @@ const openRelations: Readonly<Record<string, string>> = {
   'src/conversations/sessions/row-statements.ts': 'the `name` of an object with `columns`',
   'src/infra/claims/claimed-table.ts': 'a fragment with a table of the caller',
   'src/infra/storage/batch-target.ts': 'the first argument of `insertText`, or the `table` beside `columns`',
+  'src/infra/storage/removal.ts': 'its callers name the table in a fragment',
+  'src/models/usage/hours.store.ts': 'parts of the statement that contains it',
   'src/models/usage/usage.store.ts': 'arrays of a batch',
   'src/tenancy/keys/use.store.ts': 'arrays of a batch',
   'src/tenancy/quota/monthly-usage.store.ts': 'a part of the statement that contains it',

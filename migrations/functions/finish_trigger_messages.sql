@@ -32,6 +32,8 @@ begin
         contents_at, contents_bytes, may_begin) with ordinality
         as g (tenant_id, trigger_id, session_id, reply_at, reply_bytes, id, execution_id, place, chunks, cut, content_at,
           content_bytes, may_begin, position)
+      -- Nothing is kept or sent for an execution that was erased.
+      where not exists (select from erased_executions e where e.tenant_id = g.tenant_id and e.id = g.execution_id)
     ), remembered as (
       insert into trigger_replies (tenant_id, session_id, trigger_id, sealed)
       select distinct on (tenant_id, session_id) tenant_id, session_id, trigger_id,

@@ -6,6 +6,9 @@ as $$
 begin
   delete from execution_steps where tenant_id = old.tenant_id and execution_id = old.id;
   delete from execution_logs where tenant_id = old.tenant_id and execution_id = old.id;
+  if old.outcome is null then
+    insert into ended_by_erasure (tenant_id, id) values (old.tenant_id, old.id) on conflict do nothing;
+  end if;
   return null;
 end
 $$;

@@ -174,3 +174,15 @@ export function publishVersion(
     where a.tenant_id = ${scope.tenantId} and a.id = ${id}
     returning ${columns}, a.document`);
 }
+
+/** The names of agents of the tenant, archived ones included, by id. */
+export async function namesOfAgents(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await tx.any(sql.type(z.object({ id: z.string(), name: z.string().nullable() }))`
+    select id, document ->> 'name' as name from agents
+    where tenant_id = ${scope.tenantId} and id = any(${sql.array([...ids], 'uuid')})`);
+  return new Map(rows.map(({ id, name }) => [id, name ?? id]));
+}

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { budgetShape } from '../kernel/budget.js';
 import { invalidField } from '../kernel/errors.js';
 import { type JsonObject, mergePatch, validate } from '../http/operations/index.js';
 
@@ -46,6 +47,7 @@ const metadata = z
         summarize_after: z.int().min(1).max(10_000).optional(),
       })
       .optional(),
+    budget: budgetShape.nullish(),
     intent_check: z.enum(['local', 'model']).optional(),
     security_policy: z.looseObject({ child_timeout_ms: z.int().min(1).max(600_000).optional() }).optional(),
   })

@@ -8,6 +8,7 @@ import type { Sandbox } from '../infra/sandbox/index.js';
 import type { Platform } from '../infra/platform/index.js';
 import type { Vault } from '../tenancy/vault/index.js';
 import { Agents } from './agents.js';
+import { namesOfAgents } from './agents.store.js';
 import { Checks } from './checks.js';
 import { duplicateAgent } from './duplication.js';
 import { type LiveAgent, LiveAgents } from './live-agents.js';
@@ -59,6 +60,8 @@ export interface AgentsSubject {
   ): RunnableAgent | undefined | Promise<RunnableAgent | undefined>;
   /** The content of a version. A resumed turn keeps the version with which it started. */
   agentVersion(scope: TenantScope, id: string, version: number): Promise<Snapshot | undefined>;
+  /** The names of agents by id; archived ones have theirs. */
+  namesOf(scope: TenantScope, ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   stop(): Promise<void>;
 }
 
@@ -90,6 +93,7 @@ export function createAgents(
     publishedAgent: (scope, id) => live.get(scope, id),
     runnableAgent: (scope, id, role) => running.get(scope, id, role),
     agentVersion: (scope, id, version) => running.version(scope, id, version),
+    namesOf: (scope, ids) => store.inTenant(scope, (tx) => namesOfAgents(scope, tx, ids)),
     stop: () => {
       live.stop();
       return tools.stop();

@@ -115,6 +115,7 @@ function writingOperations({ agents, duplicate }: AgentOperationParts): readonly
     declare({
       name: 'agents.create',
       method: 'POST',
+      audit: 'agents.create',
       path: '/api/agents',
       title: 'Create a draft agent',
       access: tenantUser('agents:create'),
@@ -130,6 +131,7 @@ function writingOperations({ agents, duplicate }: AgentOperationParts): readonly
     declare({
       name: 'agents.update',
       method: 'PATCH',
+      audit: 'agents.update',
       path: '/api/agents/:id',
       title: 'Change an agent',
       description:
@@ -145,6 +147,7 @@ function writingOperations({ agents, duplicate }: AgentOperationParts): readonly
     declare({
       name: 'agents.duplicate',
       method: 'POST',
+      audit: 'agents.duplicate',
       path: '/api/agents/:id/duplicate',
       title: 'Copy an agent with its schemas into a new draft',
       access: tenantUser('agents:create'),
@@ -168,6 +171,7 @@ function publishingOperations({ publishing, models }: AgentOperationParts): read
     declare({
       name: 'agents.validate',
       method: 'POST',
+      audit: { exempt: 'a check that changes nothing' },
       path: '/api/agents/:id/validate',
       title: 'Check what would prevent the publication of an agent',
       description: 'Checks every schema and asks every MCP server for its tools. Changes nothing.',
@@ -196,6 +200,7 @@ function publishingOperations({ publishing, models }: AgentOperationParts): read
     declare({
       name: 'agents.publish',
       method: 'POST',
+      audit: 'agents.publish',
       path: '/api/agents/:id/publish',
       title: 'Publish an agent',
       description: 'Checks every schema, stores a snapshot as a new version, and publishes that version.',
@@ -210,6 +215,7 @@ function publishingOperations({ publishing, models }: AgentOperationParts): read
     declare({
       name: 'agents.unpublish',
       method: 'POST',
+      audit: 'agents.unpublish',
       path: '/api/agents/:id/unpublish',
       title: 'Unpublish an agent',
       description: 'The agent becomes a draft again. Its versions are kept.',
@@ -228,6 +234,7 @@ function archiveOperations(publishing: Publishing): readonly Operation[] {
     declare({
       name: 'agents.archive',
       method: 'DELETE',
+      audit: 'agents.archive',
       path: '/api/agents/:id',
       title: 'Archive an agent',
       description: 'The agent accepts no more turns and can be restored. Its name becomes free.',
@@ -240,6 +247,7 @@ function archiveOperations(publishing: Publishing): readonly Operation[] {
     declare({
       name: 'agents.restore',
       method: 'POST',
+      audit: 'agents.restore',
       path: '/api/agents/:id/restore',
       title: 'Restore an archived agent as a draft',
       access: tenantUser('agents:delete'),

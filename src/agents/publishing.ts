@@ -240,6 +240,8 @@ export class Publishing {
         action,
         subject: `agent:${id}`,
         details: { name: row.document.name, from: before.status, version: row.published_version },
+        changes: { status: { old: before.status, new: row.status } },
+        targetName: row.document.name,
       });
       return { row, change: await announceAgent(tx, id) };
     });

@@ -99,6 +99,7 @@ export function versionOperations(versions: Versions, publishing: Publishing): r
     declare({
       name: 'agent-versions.create',
       method: 'POST',
+      audit: 'agent-versions.create',
       path: '/api/agents/:id/versions',
       title: 'Store a snapshot of the working copy without publishing it',
       access: tenantUser('versions:create'),
@@ -113,6 +114,7 @@ export function versionOperations(versions: Versions, publishing: Publishing): r
     declare({
       name: 'agent-versions.rollback',
       method: 'POST',
+      audit: 'agent-versions.rollback',
       path: '/api/agents/:id/versions/:version/rollback',
       title: 'Roll back to an earlier version',
       description:

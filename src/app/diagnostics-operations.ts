@@ -1,9 +1,20 @@
 import { z } from 'zod';
 import type { Time } from '../../cluster/index.js';
 import { PlatformError } from '../kernel/errors.js';
-import { anyone, declare, type Operation, operatorOrLocal, RawReply } from '../http/operations/index.js';
+import {
+  anyone,
+  declare,
+  list,
+  listShape,
+  type Operation,
+  operator,
+  operatorOrLocal,
+  RawReply,
+} from '../http/operations/index.js';
 import { readiness, type ReadinessCheck } from '../infra/diagnostics/health.js';
 import type { Metrics } from '../infra/diagnostics/metrics.js';
+import type { ErrorRecords } from '../infra/diagnostics/error-records.js';
+import { StoreError } from '../infra/storage/index.js';
 import type { RecentErrors } from '../infra/diagnostics/recent-errors.js';
 
 export interface DiagnosticsParts {
@@ -13,6 +24,7 @@ export interface DiagnosticsParts {
   readonly stopping: () => boolean;
   readonly metrics: Metrics;
   readonly recentErrors: RecentErrors;
+  readonly errorRecords: Pick<ErrorRecords, 'list'>;
 }
 
 const recentError = z.object({
@@ -68,13 +80,29 @@ export function diagnosticsOperations(parts: DiagnosticsParts): readonly Operati
       name: 'errors.list',
       method: 'GET',
       path: '/api/errors',
-      title: 'The last 100 errors: code, fixed message, time',
+      title: 'The last 100 errors of all nodes: code, fixed message, time',
+      description: 'While the database is away, those of the node that answers.',
       access: anyone(),
       output: z.object({ success: z.literal(true), data: z.array(recentError), count: z.int() }),
-      handle: () => {
-        const data = [...parts.recentErrors.list()];
-        return { success: true as const, data, count: data.length };
-      },
+      handle: async () => list(await publicErrors(parts)),
+    }),
+    declare({
+      name: 'operator.errors',
+      method: 'GET',
+      path: '/api/v1/operator/errors',
+      title: 'The last 1,000 errors of all nodes, with node, request id, tenant and operation',
+      description: 'Newest first. A failed turn has its execution instead of a request id.',
+      access: operator(),
+      output: listShape(
+        recentError.extend({
+          node: z.string(),
+          request_id: z.string().nullable(),
+          tenant: z.uuid().nullable(),
+          operation: z.string().nullable(),
+          execution_id: z.uuid().nullable(),
+        }),
+      ),
+      handle: async () => list([...(await parts.errorRecords.list(operatorErrorsMax))]),
     }),
     declare({
       name: 'errors.metrics',
@@ -91,6 +119,20 @@ export function diagnosticsOperations(parts: DiagnosticsParts): readonly Operati
       handle: () => ({ success: true as const, ...parts.recentErrors.metrics() }),
     }),
   ];
+}
+
+const publicErrorsMax = 100;
+const operatorErrorsMax = 1_000;
+
+/** Nothing of a tenant: the code, its fixed message, the time. */
+async function publicErrors({ errorRecords, recentErrors }: DiagnosticsParts) {
+  try {
+    const records = await errorRecords.list(publicErrorsMax);
+    return records.map(({ id, error, message, timestamp }) => ({ id, error, message, timestamp }));
+  } catch (error) {
+    if (error instanceof StoreError && error.retryable) return [...recentErrors.list()];
+    throw error;
+  }
 }
 
 async function ready(parts: DiagnosticsParts) {

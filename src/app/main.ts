@@ -114,6 +114,8 @@ async function compose(parts: NodeParts, atEnd: AtEnd): Promise<Omit<RunningNode
   subjects.ledger.start();
   await subjects.triggers.start();
   for (const claims of subjects.claims) claims.start();
+  subjects.retention.start();
+  subjects.removal.start();
   const bootstrap =
     settings.seed === 'demo'
       ? await seedDemo({

@@ -56,6 +56,8 @@ import { Triggers } from './management/triggers.js';
 import { webhookOperations } from './management/webhook-operations.js';
 
 export { findPromised } from './inbox/promised.store.js';
+export { inboxRemovals } from './inbox/removal.store.js';
+export { outboxRemovals } from './outbox/removal.store.js';
 export { type ChannelAddresses, triggerTypes, type TriggerType } from './triggers/config/trigger-config.js';
 export { channelTypes, responseFormats } from './triggers/config/webhook-config.js';
 export { triggerConfigSchema } from './management/operations.js';
@@ -156,7 +158,7 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
     ...dependencies,
     live,
     seal,
-    wake: (scope, id) => poller.look(scope, id, 'db_event', true),
+    wake: (scope, id) => poller.poll(scope, id, 'db_event', true),
     isFull: () => runner.isFull,
   });
   const mailIntake = new MailIntake({
@@ -176,15 +178,15 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
     live,
     intake: mailIntake,
     reader,
-    wake: (scope, id) => poller.look(scope, id, 'email', true),
+    wake: (scope, id) => poller.poll(scope, id, 'email', true),
   });
   const poller = new SourcePoller({
     ...dependencies,
     runner,
-    looks: {
+    polls: {
       schedule: async (scope, id) => ({ items: await schedules.fire(scope, id) }),
-      db_event: (scope, id, early) => events.look(scope, id, early),
-      email: (scope, id, early) => mailboxes.look(scope, id, early),
+      db_event: (scope, id, early) => events.poll(scope, id, early),
+      email: (scope, id, early) => mailboxes.poll(scope, id, early),
     },
   });
   const nowMs = (): number => time.wallMs();
@@ -199,7 +201,7 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
         : events.beginning(scope, parsed.config),
     arm: (tx, row, parsed, beginning) => armTrigger(tx.scope, tx, row, parsed, beginning),
     armed: (scope, { id, trigger_type: type }) => {
-      if (type === 'db_event' || type === 'email') poller.look(scope, id, type);
+      if (type === 'db_event' || type === 'email') poller.poll(scope, id, type);
     },
   });
   const authentication = new WebhookAuthentication({

@@ -1,3 +1,4 @@
+import type { Budget } from './budget.js';
 import type { TenantScope } from './tenant-scope.js';
 
 export const roles = ['owner', 'admin', 'editor', 'member'] as const;
@@ -21,6 +22,8 @@ export interface TenantLimits {
   readonly requestsPerDay: number;
   readonly monthlyTokens: number;
   readonly keyRpmMax: number;
+  /** What the tenant may spend; absent without a budget. */
+  readonly budget?: Budget | undefined;
 }
 
 export interface AnonymousCaller {

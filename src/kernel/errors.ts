@@ -58,6 +58,12 @@ export const errorKinds = {
     message: 'The role does not allow this operation.',
     advice: askAdministrator,
   },
+  address_not_allowed: {
+    status: 403,
+    retry: 'never',
+    message: "The API key may not be used from the client's address.",
+    advice: 'Use an address of the allowed_ips of the key, or change them with PATCH /api/keys/:keyId.',
+  },
   registration_closed: {
     status: 403,
     retry: 'never',
@@ -69,6 +75,12 @@ export const errorKinds = {
     retry: 'never',
     message: 'No owner of the tenant has verified their email address.',
     advice: 'Open the link in the verification mail; POST /api/auth/verify/resend sends another.',
+  },
+  tenant_suspended: {
+    status: 403,
+    retry: 'never',
+    message: 'The operator has suspended this tenant.',
+    advice: 'Ask the operator of the installation for the reason and for the resumption.',
   },
   ROLE_ESCALATION_DENIED: {
     status: 403,
@@ -137,6 +149,12 @@ export const errorKinds = {
     retry: 'never',
     message: 'The model is unknown or not available.',
     advice: 'Choose a model of GET /api/v3/llm/models that is available, or `auto`.',
+  },
+  invalid_model_for_key: {
+    status: 403,
+    retry: 'never',
+    message: 'The API key may not use the model.',
+    advice: 'Choose a model of the allowed_models of the key, or change them with PATCH /api/keys/:keyId.',
   },
   invalid_provider: {
     status: 400,
@@ -246,7 +264,8 @@ export const errorKinds = {
     status: 429,
     retry: 'later',
     message: 'The quota is used up.',
-    advice: 'Wait for `details.reset_date`, use a vendor key of your own, or change the plan.',
+    advice:
+      'Wait for `details.reset_date` or `details.resets_at`, use a vendor key of your own, or change the plan.',
   },
   plan_limit_exceeded: {
     status: 403,

@@ -1,11 +1,15 @@
+import type { AuditContext } from './audit-context.js';
 import { isUuid } from './uuid.js';
 
 class Scope {
   // A private field: no object literal can stand in for a scope.
   readonly #tenantId: string;
+  /** Set while a request that changes something runs. */
+  readonly audit: AuditContext | undefined;
 
-  constructor(tenantId: string) {
+  constructor(tenantId: string, audit?: AuditContext) {
     this.#tenantId = tenantId;
+    this.audit = audit;
   }
 
   get tenantId(): string {
@@ -26,4 +30,9 @@ export type TenantScope = Scope;
 export function tenantScope(tenantId: string): TenantScope {
   if (!isUuid(tenantId)) throw new TypeError('The tenant id must be a UUID');
   return new Scope(tenantId.toLowerCase());
+}
+
+/** The same right, for one request that leaves an audit entry. */
+export function auditedScope(scope: TenantScope, audit: AuditContext): TenantScope {
+  return new Scope(scope.tenantId, audit);
 }

@@ -1,4 +1,4 @@
-import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server';
+import { createMcpHandler, type McpHttpHandler, ProtocolError } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import {
   anyone,
@@ -16,10 +16,10 @@ import { isLoopbackAddress } from '../kernel/address.js';
 import type { TenantCaller } from '../kernel/caller.js';
 import { PlatformError } from '../kernel/errors.js';
 import type { ClientRequest } from './client-request.js';
-import { directCall } from './direct-call.js';
+import { directAnswer } from './direct-call.js';
 import { loweredRole, narrowingHeaders, narrowingOf } from './narrowing.js';
 import { type McpServerParts, serverFor } from './server.js';
-import { type SubscriptionParts, TenantChanges } from './subscriptions.js';
+import { rowsNamedIn, type SubscriptionParts, TenantChanges } from './subscriptions.js';
 
 const bodyBytesMax = 4 * 1024 * 1024;
 
@@ -41,6 +41,8 @@ export interface EndpointParts extends SubscriptionParts {
   readonly stopping: AbortSignal;
   /** The issuer at which people sign in with a browser, if there is one. */
   readonly oidcIssuer: string | undefined;
+  /** Names a client of an earlier revision. Nothing is kept under it: it tells the calls of clients apart. */
+  readonly newId: () => string;
 }
 
 /** The endpoint of MCP over HTTP. Requests are independent of each other, so that any node answers any request. */
@@ -49,6 +51,7 @@ export function mcpOperations(parts: EndpointParts): readonly Operation[] {
     declare({
       name: 'mcp.request',
       method: 'POST',
+      audit: { exempt: 'the operation that a tool calls leaves the entry' },
       path: '/mcp',
       title: 'Model Context Protocol over streamable HTTP',
       description:
@@ -105,14 +108,14 @@ async function serve(parts: EndpointParts, request: McpRequest): Promise<RawRepl
   const client = clientRequestOf(request);
   let body: unknown;
   try {
-    body = parseJson(request.rawBody, { prototypeNames: 'refuse', isCounted: true });
+    body = parseJson(request.rawBody, { prototypeNames: 'refuse' });
   } catch (error) {
     const reason = error instanceof Error ? error.message : 'The body is not valid JSON.';
     return new RawReply('application/json', protocolError(-32_700, `Parse error: ${reason}`), {
       status: 400,
     });
   }
-  const direct = directCall(server, client, body, request.headers, () => request.signal);
+  const direct = directAnswer(server, client, body, request.headers, () => request.signal);
   if (direct !== undefined) return direct;
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     // Revisions with batches are older than those that are served; a batch would be many calls for one request.
@@ -120,18 +123,27 @@ async function serve(parts: EndpointParts, request: McpRequest): Promise<RawRepl
       status: 400,
     });
   }
-  cancelNamed(server, client, body);
-  const isListening = Reflect.get(body, 'method') === listenMethod;
+  await server.cancellations.take(client, body);
+  const method: unknown = Reflect.get(body, 'method');
+  const isListening = method === listenMethod;
   const left = new AbortController();
   const leave = (): void => left.abort();
   request.signal.addEventListener('abort', leave, { once: true });
   if (isListening) parts.stopping.addEventListener('abort', leave, { once: true });
   // An aborted signal fires no event.
   if (request.signal.aborted || (isListening && parts.stopping.aborted)) leave();
-  const handler = handlerFor(parts, server, client, isListening);
+  let bus: TenantChanges | undefined;
+  try {
+    if (isListening) bus = new TenantChanges(parts, client.caller, rowsNamedIn(body));
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error;
+    const id: unknown = Reflect.get(body, 'id') ?? null;
+    return new RawReply('application/json', protocolError(error.code, error.message, id), { status: 400 });
+  }
+  const handler = handlerFor(server, client, bus);
   const response = await handler.fetch(webRequestOf(parts, request, left.signal), { parsedBody: body });
   const done = (): void => parts.stopping.removeEventListener('abort', leave);
-  return replyOf(response, left, done);
+  return replyOf(response, left, done, method === 'initialize' ? { 'Mcp-Session-Id': parts.newId() } : {});
 }
 
 /** Browsers of other sites must not reach the endpoint, even with a credential that they hold. */
@@ -164,22 +176,10 @@ function clientRequestOf({ caller, headers, requestId }: McpRequest): ClientRequ
   };
 }
 
-const cancellation = z.object({
-  method: z.literal('notifications/cancelled'),
-  params: z.object({ requestId: z.union([z.string(), z.number()]) }),
-});
-
-/** A notification is a request of its own; the call that it names runs in another one. */
-function cancelNamed({ running }: McpServerParts, client: ClientRequest, body: unknown): void {
-  const named = cancellation.safeParse(body);
-  if (named.success) running.cancel(client, named.data.params.requestId);
-}
-
 function handlerFor(
-  parts: EndpointParts,
   server: McpServerParts,
   client: ClientRequest,
-  isListening: boolean,
+  bus: TenantChanges | undefined,
 ): McpHttpHandler {
   const report = (error: Error): void => server.report('answering an MCP request', error);
   return createMcpHandler(({ era }) => serverFor(server, client, era), {
@@ -187,7 +187,7 @@ function handlerFor(
       // Requests that do not follow the protocol are the client's; they get their answer.
       if (error.name !== 'Error' && error.name !== 'UnsupportedProtocolVersionError') report(error);
     },
-    ...(isListening ? { bus: new TenantChanges(parts, client.caller) } : {}),
+    ...(bus === undefined ? {} : { bus }),
   });
 }
 
@@ -207,14 +207,15 @@ async function replyOf(
   response: Response,
   left: AbortController,
   done: () => void,
+  headers: Readonly<Record<string, string>>,
 ): Promise<RawReply | StreamReply> {
   const contentType = response.headers.get('content-type') ?? 'application/json';
   const { body, status } = response;
   if (body === null || !contentType.startsWith('text/event-stream')) {
     done();
-    return new RawReply(contentType, await response.text(), { status });
+    return new RawReply(contentType, await response.text(), { status, headers });
   }
-  return eventStream((writer) => passOn(body, writer, left).finally(done), {}, '');
+  return eventStream((writer) => passOn(body, writer, left).finally(done), headers, '');
 }
 
 async function passOn(
@@ -236,6 +237,6 @@ async function passOn(
   }
 }
 
-function protocolError(code: number, message: string): string {
-  return JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } });
+function protocolError(code: number, message: string, id: unknown = null): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } });
 }

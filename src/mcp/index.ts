@@ -4,21 +4,26 @@ import type { Admission, Operation, OperationTable } from '../http/operations/in
 import type { Platform } from '../infra/platform/index.js';
 import type { TenantCaller } from '../kernel/caller.js';
 import type { PlatformError } from '../kernel/errors.js';
+import { Cancellations } from './cancellations.js';
 import { ChatRunner } from './chat/run-chat.js';
 import { type EndpointParts, mcpOperations } from './endpoint.js';
 import { Completions } from './prompts/completions.js';
 import { Resources } from './resources/resources.js';
 import { RunningCalls } from './running-calls.js';
-import type { McpServerParts } from './server.js';
+import { listHint, type McpServerParts } from './server.js';
 import { ToolRunner } from './tools/tool-runner.js';
 import { ToolCatalogue } from './tools/catalogue.js';
+import { TurnEnds } from './turn-ends.js';
 
 /** Tools that one credential runs at once on a node. */
 const callsMax = 50;
 
-type PlatformParts = Pick<Platform, 'time' | 'changes' | 'log'>;
+type PlatformParts = Pick<Platform, 'store' | 'time' | 'changes' | 'ids' | 'log'>;
 
-export interface McpOptions extends Omit<EndpointParts, 'server' | 'changes' | 'stopping'> {
+export interface McpOptions extends Omit<
+  EndpointParts,
+  'server' | 'changes' | 'stopping' | 'turnEnds' | 'newId'
+> {
   readonly version: string;
   readonly chats: ChatTurns;
   readonly sessions: Sessions;
@@ -41,6 +46,8 @@ export function createMcp(platform: PlatformParts, options: McpOptions): McpSubj
   const operations = mcpOperations({
     ...options,
     changes: platform.changes,
+    turnEnds: new TurnEnds({ sessions: options.sessions, time: platform.time }),
+    newId: () => platform.ids.uuid(),
     stopping: stopping.signal,
     server: () => {
       if (server === undefined) throw new Error('MCP was called before the table of operations was complete');
@@ -52,17 +59,21 @@ export function createMcp(platform: PlatformParts, options: McpOptions): McpSubj
     serve: (table) => {
       server = serverParts(platform, options, table);
     },
-    stop: () => stopping.abort(),
+    stop: () => {
+      stopping.abort();
+      server?.cancellations.stop();
+    },
   };
 }
 
 function serverParts(
-  { time, log: { report } }: PlatformParts,
+  { store, changes, time, log: { report } }: PlatformParts,
   options: McpOptions,
   table: OperationTable,
 ): McpServerParts {
   const { version, chats, sessions, admission, keepSecret, platformErrorOf, publicUrl } = options;
   const catalogue = new ToolCatalogue(table);
+  const running = new RunningCalls(callsMax);
   const runner = new ToolRunner({ table, admission, keepSecret });
   return {
     version,
@@ -71,7 +82,9 @@ function serverParts(
     chats: new ChatRunner({ chats, sessions, admission, report }),
     resources: new Resources({ table, catalogue, runner, publicUrl }),
     completions: new Completions(catalogue, runner),
-    running: new RunningCalls(callsMax),
+    running,
+    listHint,
+    cancellations: new Cancellations({ store, changes, running }),
     time,
     platformErrorOf,
     report,

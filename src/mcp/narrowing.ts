@@ -12,23 +12,28 @@ export interface Narrowing {
 export const narrowingHeaders = ['x-mcp-toolsets', 'x-mcp-tools', 'x-mcp-readonly', 'x-mcp-role'] as const;
 
 export function narrowingOf(headers: Readonly<Record<string, string>>): Narrowing {
+  const { 'x-mcp-toolsets': toolsets, 'x-mcp-tools': tools, 'x-mcp-readonly': readOnly = '' } = headers;
   return {
-    toolsets: namesIn(headers['x-mcp-toolsets']),
-    tools: namesIn(headers['x-mcp-tools']),
-    readOnly: /^(?:1|true|on)$/i.test(headers['x-mcp-readonly'] ?? ''),
+    toolsets: namesIn(toolsets),
+    tools: namesIn(tools),
+    readOnly: readOnly !== '' && /^(?:1|true|on)$/i.test(readOnly),
   };
 }
 
 /** The role of the request: the named one if it is lower than that of the credential. */
 export function loweredRole(own: Role, named: string | undefined): Role {
-  const asked = roles.find((role) => role === named?.toLowerCase());
+  if (named === undefined || named === '') return own;
+  const asked = roles.find((role) => role === named.toLowerCase());
   return asked !== undefined && roles.indexOf(asked) > roles.indexOf(own) ? asked : own;
 }
 
+/** Whether all tools of the role are shown. */
+export function isWhole({ toolsets, tools, readOnly }: Narrowing): boolean {
+  return toolsets === undefined && tools === undefined && !readOnly;
+}
+
 export function narrowed(tools: readonly CompiledTool[], narrowing: Narrowing): readonly CompiledTool[] {
-  const { toolsets, tools: names, readOnly } = narrowing;
-  if (toolsets === undefined && names === undefined && !readOnly) return tools;
-  return tools.filter((one) => isShown(one, narrowing));
+  return isWhole(narrowing) ? tools : tools.filter((one) => isShown(one, narrowing));
 }
 
 export function isShown({ tool, toolset }: CompiledTool, { toolsets, tools, readOnly }: Narrowing): boolean {
@@ -38,6 +43,6 @@ export function isShown({ tool, toolset }: CompiledTool, { toolsets, tools, read
 }
 
 function namesIn(header: string | undefined): ReadonlySet<string> | undefined {
-  if (header === undefined || header.trim() === '') return undefined;
+  if (header === undefined || header === '' || header.trim() === '') return undefined;
   return new Set(header.split(',').map((name) => name.trim().toLowerCase()));
 }

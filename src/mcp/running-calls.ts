@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { actorOf, type TenantCaller } from '../kernel/caller.js';
 
 interface Requester {
@@ -50,6 +51,20 @@ export class RunningCalls {
     only.cancel();
     return true;
   }
+
+  /** Names a call in the messages between nodes, and tells nothing about its client. */
+  markOf({ caller, clientSession }: Requester, id: string | number): string {
+    const parts = [credentialOf({ caller }), caller.address, clientSession, id];
+    return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
+  }
+
+  /** Cancels the call with this mark, if it runs here. Only clients that name a session are told apart surely. */
+  cancelMarked(tenantId: string | null, mark: string): void {
+    for (const [credential, calls] of this.#credentials) {
+      if (!credential.startsWith(`${tenantId} `)) continue;
+      for (const call of calls) if (call.clientSession !== '' && call.mark(this) === mark) call.cancel();
+    }
+  }
 }
 
 class Call implements RunningCall {
@@ -60,6 +75,7 @@ class Call implements RunningCall {
   #controller: AbortController | undefined;
   #unfollow: (() => void) | undefined;
   #cancelled = false;
+  #mark: string | undefined;
 
   constructor(requester: Requester, id: string | number, left: () => AbortSignal, onEnd: () => void) {
     this.#requester = requester;
@@ -80,6 +96,14 @@ class Call implements RunningCall {
     return controller.signal;
   }
 
+  get clientSession(): string {
+    return this.#requester.clientSession;
+  }
+
+  mark(calls: RunningCalls): string {
+    return (this.#mark ??= calls.markOf(this.#requester, this.#id));
+  }
+
   isOf({ caller, clientSession }: Requester, id: string | number): boolean {
     const own = this.#requester;
     return own.caller.address === caller.address && own.clientSession === clientSession && this.#id === id;
@@ -96,6 +120,6 @@ class Call implements RunningCall {
   }
 }
 
-function credentialOf({ caller }: Requester): string {
+function credentialOf({ caller }: Pick<Requester, 'caller'>): string {
   return `${caller.scope.tenantId} ${actorOf(caller)}`;
 }

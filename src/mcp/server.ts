@@ -7,6 +7,7 @@ import {
   type ServerOptions,
 } from '@modelcontextprotocol/server';
 import { didYouMean } from '../kernel/closest-name.js';
+import type { Cancellations } from './cancellations.js';
 import type { Completions } from './prompts/completions.js';
 import { promptList, promptOf } from './prompts/prompts.js';
 import type { ClientRequest } from './client-request.js';
@@ -22,6 +23,9 @@ export interface McpServerParts extends CallToolParts {
   readonly catalogue: ToolCatalogue;
   readonly resources: Resources;
   readonly completions: Completions;
+  readonly cancellations: Cancellations;
+  /** How long clients may keep a list. */
+  readonly listHint: typeof listHint;
 }
 
 const instructions =
@@ -31,7 +35,7 @@ const instructions =
 /** Lists change only with a deployment. */
 const listTtlMs = 300_000;
 
-const listHint = { ttlMs: listTtlMs, cacheScope: 'private' } as const;
+export const listHint = { ttlMs: listTtlMs, cacheScope: 'private' } as const;
 
 /** Earlier revisions have no stream for updates over independent requests, so they are offered no subscriptions. */
 function options(subscribe: boolean): ServerOptions {

@@ -95,6 +95,80 @@ test.serial(
   },
 );
 
+test.serial(
+  'the end of a turn is heard on another node, and a cancellation reaches the node of its call',
+  async (t) => {
+    t.timeout(300_000);
+    const cluster = await startNodes(t, { count: 2 });
+    const [first, second] = cluster.nodes;
+    if (first === undefined || second === undefined) throw new Error('two nodes are needed');
+    await giveRoom(cluster, cluster.bootstrap.tenant_id);
+    const key = cluster.bootstrap.api_key;
+    const [here, there] = await Promise.all([first, second].map(({ url }) => mcpClient(t, url, key)));
+    const agent = await slowAgent(here);
+    const updates: string[] = [];
+    there?.setNotificationHandler(
+      'notifications/resources/updated',
+      ({ params }) => void updates.push(params.uri),
+    );
+    const headers = { 'mcp-session-id': 'a-client', 'mcp-protocol-version': '2025-11-25' };
+    const post = async (url: string, message: object): Promise<string> => {
+      const response = await fetch(`${url}/mcp`, {
+        method: 'POST',
+        headers: {
+          'x-api-key': key,
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          ...headers,
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+      });
+      return response.text();
+    };
+    const chat = (id: number, more: object) =>
+      post(first.url, {
+        id,
+        method: 'tools/call',
+        params: { name: 'chat_with_agent', arguments: { agent_id: agent, message: 'write', ...more } },
+      });
+    const running = async (known: readonly string[]) =>
+      eventually(async () => {
+        const { data } = structured(await answered(there, 'list_executions', { agent_id: agent })) as {
+          data: { id: string; session_id: string; outcome: string | null }[];
+        };
+        return data.find(({ id, outcome }) => outcome === null && !known.includes(id));
+      });
+    const whole = chat(1, {});
+    const turn = await running([]);
+    const uris = [`platform://sessions/${turn.session_id}`, `platform://executions/${turn.id}`];
+    await there?.listen({ resourceSubscriptions: uris });
+    await whole;
+    await eventually(() => uris.every((uri) => updates.includes(uri)), { what: 'both updates' });
+    const cancelled = chat(2, { session_id: turn.session_id });
+    const next = await running([turn.id]);
+    await post(second.url, { method: 'notifications/cancelled', params: { requestId: 2 } });
+    await cancelled;
+    const outcome = await eventually(async () => {
+      const { data } = structured(await answered(there, 'get_execution', { execution_id: next.id })) as {
+        data: { outcome: string | null };
+      };
+      return data.outcome;
+    });
+    t.is(outcome, 'CANCELLED');
+  },
+);
+
+/** Writes forty words, one in a hundred milliseconds. */
+async function slowAgent(client: Client | undefined): Promise<string> {
+  const made = await answered(client, 'create_agent', {
+    name: `slow-${Date.now()}`,
+    llm_config: { model: 'sim.lorem-40-100' },
+  });
+  const { id } = structured(made)['data'] as { id: string };
+  await answered(client, 'publish_agent', { agent_id: id });
+  return id;
+}
+
 async function newTenant(
   cluster: NodeProcesses,
   name: string,

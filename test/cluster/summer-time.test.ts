@@ -164,6 +164,7 @@ async function startNode(
       },
       agentId: id,
       enabled: true,
+      suspended: false,
       revision: 1,
       parsed: parseTriggerConfig('schedule', {
         cron: lines.get(id) ?? '',

@@ -2,6 +2,7 @@ import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
 import { startMailServer } from '../support/servers/mail-server.js';
 import { answersOf, sendMail, startMailNode } from '../support/servers/mails.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
 import { asOwner, createTrigger, executionsOf } from '../support/builders/triggers.js';
 
 // A node for each test: they differ in how mail leaves.
@@ -65,3 +66,22 @@ test.serial(
     await eventually(async () => (await statusOf()) === 'delivered', { everyMs: 100 });
   },
 );
+
+test.serial('a mail with a callback is answered by both, once each', async (t) => {
+  const node = await startMailNode(t);
+  const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+  const both = await createTrigger(node, { execution: { callback: { url: receiver.url } } }, 'email');
+  const only = { reply: false, execution: { callback: { url: receiver.url } } };
+  const callbackOnly = await createTrigger(node, only, 'email');
+  for (const { id } of [both, callbackOnly]) {
+    await sendMail(node.mailPort, { to: `${id}@hotel.example`, text: 'hello' });
+  }
+  await eventually(async () => (await answersOf(node, both)).length === 1 && receiver.heard.length === 2);
+  const [execution] = await executionsOf(node, both);
+  const heard = receiver.heard.find(({ body }) => JSON.parse(body).trigger_id === both.id);
+  t.like(JSON.parse(heard?.body ?? ''), { agent_response: 'echo: hello', execution_id: execution?.['id'] });
+  t.is(heard?.headers['idempotency-key'], `${execution?.['id']}:1`);
+  const { json } = await asOwner(node, 'GET', `/api/v1/deliveries?trigger_id=${both.id}`);
+  t.is(json.data.length, 2);
+  t.deepEqual(await answersOf(node, callbackOnly), []);
+});

@@ -95,12 +95,12 @@ test.serial('a domain verified by its TXT record can send until it is released',
   const owner = await ownerView(node.databaseUrl);
   t.teardown(() => owner.end());
   const { rows } = await owner.query(
-    `select action from audit_entries where tenant_id = $1 and action like 'mail-domain.%' order by action`,
+    `select action from audit_entries where tenant_id = $1 and action like 'mail-domains.%' order by action`,
     [node.bootstrap.tenant_id],
   );
   t.deepEqual(
     rows.map(({ action }) => action),
-    ['mail-domain.added', 'mail-domain.removed', 'mail-domain.verified'],
+    ['mail-domains.create', 'mail-domains.delete', 'mail-domains.verify'],
   );
 });
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import type { CallToolResult } from '@modelcontextprotocol/client';
+import type { CallToolResult, Client } from '@modelcontextprotocol/client';
+import { registerAt } from '../support/builders/people.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { mcpClient, structured } from '../support/clients/mcp.js';
 import { type Conversations, startConversations } from '../support/servers/conversations.js';
@@ -129,6 +130,78 @@ test.serial('a notification of another request cancels a call', async (t) => {
   t.is(await outcomeOf(execution), 'CANCELLED');
 });
 
+test.serial('a cancellation ends the call of its own client only', async (t) => {
+  const opened = await fetch(`${node.node.baseUrl}/mcp`, {
+    method: 'POST',
+    headers: headersOf(),
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 0,
+      method: 'initialize',
+      params: {
+        protocolVersion: '2025-11-25',
+        capabilities: {},
+        clientInfo: { name: 'test', version: '1' },
+      },
+    }),
+  });
+  await opened.text();
+  const own = { 'mcp-session-id': opened.headers.get('mcp-session-id') ?? '' };
+  t.regex(own['mcp-session-id'], /^[0-9a-f-]{36}$/);
+  const before = await newest();
+  const running = post(
+    {
+      jsonrpc: '2.0',
+      id: 2,
+      method: 'tools/call',
+      params: { name: 'chat_with_agent', arguments: { agent_id: slow, message: 'write' } },
+    },
+    own,
+  );
+  const execution = await begun(before);
+  const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } };
+  await post(cancel, { 'mcp-session-id': randomUUID() });
+  await post(cancel);
+  t.is(await outcomeOf(execution), null);
+  await post(cancel, own);
+  await running;
+  await eventually(async () => (await outcomeOf(execution)) === 'CANCELLED');
+  t.is(await outcomeOf(execution), 'CANCELLED');
+});
+
+test.serial(
+  'the end of a turn reaches the subscribers of its session and execution, and no other tenant',
+  async (t) => {
+    const { url, bootstrap } = { url: node.node.baseUrl, bootstrap: node.bootstrap };
+    const client = await mcpClient(t, url, bootstrap.api_key);
+    const before = await newest();
+    const turn = client.callTool({
+      name: 'chat_with_agent',
+      arguments: { agent_id: slow, message: 'write' },
+    });
+    const execution = await begun(before);
+    const { session_id: session } = (await talk.get(`/api/v1/executions/${execution}`)).data;
+    const uris = [`platform://sessions/${session}`, `platform://executions/${execution}`];
+    const heard = await updatesOf(await mcpClient(t, url, bootstrap.api_key), uris);
+    const member = await updatesOf(await mcpClient(t, url, await keyOf('member')), uris);
+    const stranger = await updatesOf(await mcpClient(t, url, await keyOfAnotherTenant()), uris);
+    await turn;
+    await eventually(() => uris.every((uri) => heard.includes(uri)), { what: 'both updates' });
+    t.is(await outcomeOf(execution), 'COMPLETED');
+    // The role of a member reads sessions, and no executions.
+    await eventually(() => member.length > 0, { what: 'the update of the session' });
+    t.deepEqual([...new Set(member)], [uris[0]]);
+    t.deepEqual(stranger, []);
+  },
+);
+
+test.serial('a stream of subscriptions names a bounded number of addresses', async (t) => {
+  const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+  const uris = Array.from({ length: 101 }, () => `platform://sessions/${randomUUID()}`);
+  const refused = await t.throwsAsync(client.listen({ resourceSubscriptions: uris }));
+  t.regex(refused?.message ?? '', /at most 100 addresses/);
+});
+
 test.serial('a credential runs fifty tools at once, and the next is told to wait', async (t) => {
   const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
   const chat = (): Promise<CallToolResult> =>
@@ -139,15 +212,49 @@ test.serial('a credential runs fifty tools at once, and the next is told to wait
   t.true(refused.every(({ error }) => error === 'rate_limit_exceeded'));
 });
 
-async function post(message: object): Promise<string> {
+async function updatesOf(client: Client, uris: readonly string[]): Promise<readonly string[]> {
+  const updates: string[] = [];
+  client.setNotificationHandler(
+    'notifications/resources/updated',
+    ({ params }) => void updates.push(params.uri),
+  );
+  await client.listen({ resourceSubscriptions: [...uris] });
+  return updates;
+}
+
+async function keyOf(role: string, { token, tenant }: Credentials = ownCredentials()): Promise<string> {
+  const body = { name: `key of a ${role}`, role };
+  return (await node.client.call('POST', '/api/keys', { token, tenant, body })).json.data.api_key;
+}
+
+interface Credentials {
+  readonly token: string;
+  readonly tenant: string;
+}
+
+function ownCredentials(): Credentials {
+  return { token: node.bootstrap.access_token, tenant: node.bootstrap.tenant_id };
+}
+
+async function keyOfAnotherTenant(): Promise<string> {
+  const { token } = await registerAt(node.client);
+  const { json } = await node.client.call('GET', '/api/tenants', { token });
+  return keyOf('admin', { token, tenant: json.data[0].id });
+}
+
+function headersOf(more: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return {
+    'x-api-key': node.bootstrap.api_key,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    ...more,
+  };
+}
+
+async function post(message: object, more: Readonly<Record<string, string>> = {}): Promise<string> {
   const response = await fetch(`${node.node.baseUrl}/mcp`, {
     method: 'POST',
-    headers: {
-      'x-api-key': node.bootstrap.api_key,
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      'mcp-protocol-version': '2025-11-25',
-    },
+    headers: headersOf({ 'mcp-protocol-version': '2025-11-25', ...more }),
     body: JSON.stringify(message),
   });
   return response.text();

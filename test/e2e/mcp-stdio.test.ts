@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
@@ -118,6 +119,33 @@ test.serial('the program ends with its client, and writes nothing but the protoc
   child.stdin.end();
   const code = await new Promise((resolve) => child.once('exit', resolve));
   t.is(code, 0);
+});
+
+test.serial('the program answers within 300 ms of its start', async (t) => {
+  const started = async (): Promise<number> => {
+    const startedMs = performance.now();
+    const child = spawn(process.execPath, [`${root}bin/troupe.mjs`, 'mcp'], {
+      env: { PATH: process.env['PATH'] ?? '', ...settings() },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    child.stdin.end('this is no JSON\n');
+    await once(child.stdout, 'data');
+    const tookMs = performance.now() - startedMs;
+    if (child.exitCode === null) await once(child, 'exit');
+    return tookMs;
+  };
+  const bare = async (): Promise<number> => {
+    const startedMs = performance.now();
+    await once(spawn(process.execPath, ['--eval', '0']), 'exit');
+    return performance.now() - startedMs;
+  };
+  // On a machine whose cores have other work, even an empty program takes longer: it may take as long as two of them.
+  const takes: { readonly own: number; readonly empty: number }[] = [];
+  await eventually(async () => {
+    takes.push({ empty: await bare(), own: await started() });
+    return takes.some(({ own, empty }) => own < Math.max(300, 2 * empty));
+  });
+  t.true(takes.length > 0);
 });
 
 test.serial('without a key the program says what is missing', async (t) => {

@@ -180,6 +180,30 @@ test.serial(
   },
 );
 
+test.serial('a body is bounded in bytes, in depth and in the number of its values', async (t) => {
+  const headers = {
+    'x-api-key': node.bootstrap.api_key,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+  };
+  const answerTo = async (argument: string) => {
+    const params = `{"name":"list_agents","arguments":{"search":${argument}}}`;
+    const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`;
+    const response = await fetch(`${node.node.baseUrl}/mcp`, { method: 'POST', headers, body });
+    return { status: response.status, text: await response.text() };
+  };
+  const deep = await answerTo('['.repeat(1_000) + ']'.repeat(1_000));
+  t.is(deep.status, 400);
+  t.regex(deep.text, /-32700.*nested deeper/);
+  const many = await answerTo(`[${'1,'.repeat(60_000)}1]`);
+  t.is(many.status, 400);
+  t.regex(many.text, /-32700.*more than 50000/);
+  t.is((await answerTo(`"${'x'.repeat(3_900_000)}"`)).status, 200);
+  const large = await answerTo(`"${'x'.repeat(4 * 1024 * 1024)}"`);
+  t.is(large.status, 413);
+  t.like(JSON.parse(large.text), { error: 'payload_too_large' });
+});
+
 test.serial('an access token with its tenant works like a key', async (t) => {
   const { access_token: token, tenant_id: tenant } = node.bootstrap;
   const headers = { authorization: `Bearer ${token}`, 'x-tenant-id': tenant, 'x-api-key': '' };
@@ -188,7 +212,7 @@ test.serial('an access token with its tenant works like a key', async (t) => {
 });
 
 test.serial('a common call gets the same answer on the direct path and through the library', async (t) => {
-  const post = async (name: string, args: object, meta: object): Promise<unknown> => {
+  const post = async (method: string, params: object, meta: object): Promise<unknown> => {
     const _meta = {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
       'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
@@ -202,33 +226,31 @@ test.serial('a common call gets the same answer on the direct path and through t
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
         'mcp-protocol-version': '2026-07-28',
-        'mcp-method': 'tools/call',
-        'mcp-name': name,
+        'mcp-method': method,
+        ...('name' in params ? { 'mcp-name': String(params.name) } : {}),
       },
-      body: JSON.stringify({
-        jsonrpc: '2.0',
-        id: 7,
-        method: 'tools/call',
-        params: { name, arguments: args, _meta },
-      }),
+      body: JSON.stringify({ jsonrpc: '2.0', id: 7, method, params: { ...params, _meta } }),
     });
     return [response.status, response.headers.get('content-type'), await response.json()];
   };
-  // A progress token is no common call, so the library answers it.
-  for (const [name, args] of [
-    ['list_agents', {}],
-    ['get_agent', { agent_id: 'none' }],
-    ['list_agents', { limt: 1 }],
+  // A progress token is no common request, so the library answers it.
+  for (const [method, params] of [
+    ['tools/call', { name: 'list_agents', arguments: {} }],
+    ['tools/call', { name: 'get_agent', arguments: { agent_id: 'none' } }],
+    ['tools/call', { name: 'list_agents', arguments: { limt: 1 } }],
+    ['tools/list', {}],
   ] as const) {
-    t.deepEqual(await post(name, args, {}), await post(name, args, { progressToken: 1 }), name);
+    t.deepEqual(await post(method, params, {}), await post(method, params, { progressToken: 1 }));
   }
 });
 
 /** Operations that a tenant may call and that have no tool, each with the reason. */
 const withoutTool: Readonly<Record<string, string>> = {
   'tenants.update': 'the settings of a tenant are for people',
+  'tenants.delete': 'it cannot be undone, and only an owner may decide it',
   'tenants.read': 'get_billing_plan and list_members tell a model what it needs',
   'keys.create': 'its answer holds a key, and answers enter a context',
+  'keys.update': 'what a key may spend and from where it works is for people to decide',
   'secrets.update': 'who may send a secret where is for people to decide',
   'agents.list-published': 'list_agents with status published',
   'agents.restore': 'bringing back what people archived is theirs',
@@ -245,8 +267,12 @@ const withoutTool: Readonly<Record<string, string>> = {
   'mail-domains.create': 'proving a domain needs its name server',
   'mail-domains.verify': 'proving a domain needs its name server',
   'mail-domains.delete': 'proving a domain needs its name server',
+  'consumers.erase': 'it cannot be undone, and a model may misread whose data it is',
   'triggers.types': 'the resources about triggers',
+  'triggers.stats-of': 'get_trigger_stats and list_trigger_executions tell a model what it needs',
   'auth.token': 'its answer holds a credential, and answers enter a context',
+  'audit.list': 'who changed what is for people to judge',
+  'exports.read': 'a file of any length is for programs and people',
   'mcp.request': 'this is how tools are called',
 };
 

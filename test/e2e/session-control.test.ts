@@ -63,6 +63,30 @@ test('a session is created, found, listed, read and erased', async (t) => {
   t.is(execution.status, 404);
 });
 
+test('sessions are found by words, channel, days and end, and executions by days', async (t) => {
+  const { node, talk } = await newTalk(t);
+  const { sessionId } = await talk.say({ message: 'the quick brown zebra' });
+  await talk.say({ message: 'a slow grey zebra' });
+  const other = await newTalk(t);
+  await other.talk.say({ message: 'the quick brown zebra' });
+  const found = async (query: string): Promise<number> => (await talk.get(`/api/v1/sessions?${query}`)).count;
+  t.is(await found('search=zebra'), 2);
+  t.is(await found('search=zebra%20Quick'), 1);
+  t.is(await found('search=zeb'), 0);
+  t.is(await found('search=%21'), 0);
+  t.is(await found(`search=${node.bootstrap.tenant_id}`), 0, 'the tenant is not a word of the transcript');
+  t.is(await found('channel=chat'), 2);
+  t.is(await found('channel=twilio'), 0);
+  t.is(await found('ended=true'), 0);
+  t.is(await found('ended=false'), 2);
+  t.is(await found('end_date=2020-01-01'), 0);
+  t.is(await found('start_date=2020-01-01'), 2);
+  t.is((await talk.get('/api/v1/executions?end_date=2020-01-01')).count, 0);
+  t.is((await talk.get('/api/v1/executions?start_date=2020-01-01')).count, 2);
+  await node.client.call('DELETE', `/api/v1/sessions/${sessionId}`, { key: node.bootstrap.api_key });
+  t.is(await found('search=quick'), 0);
+});
+
 test('a session erased during its turns stays erased, and its readers and monitors receive the end', async (t) => {
   const { node, talk } = await newTalk(t);
   const agentId = await talk.agent('sim.lorem-400-50');

@@ -105,6 +105,8 @@ test('sums over hours and partial hours at both ends are exact, with every filte
       agent_id: agent,
       status: 'error',
       response_time_ms: 300,
+      failure: 'timeout',
+      cost: 0.1,
       // Another model was tried without success.
       first_model: 'x.y',
     },
@@ -123,16 +125,22 @@ test('sums over hours and partial hours at both ends are exact, with every filte
   t.deepEqual(all, {
     totalRequests: 4,
     totalTokens: 60,
+    cost: 0.1,
     averageLatency: 150,
+    latency: all.latency,
     successRate: 75,
     successCount: 3,
     errorCount: 1,
+    errors: [{ failure: 'timeout', count: 1 }],
     topModels: all.topModels,
     topAgents: [
       { agent_id: agent, requests: 2, tokens: 30 },
       { agent_id: other, requests: 1, tokens: 15 },
     ],
   });
+  // Three answers took 100 ms and one 300 ms; the bounds of their buckets are these.
+  t.true(all.latency.p50_ms > 90 && all.latency.p50_ms <= 129, String(all.latency.p50_ms));
+  t.true(all.latency.p95_ms > 256 && all.latency.p99_ms <= 363, String(all.latency.p99_ms));
   t.deepEqual(all.topModels[0], { model: 'openai.gpt-4.1-mini', requests: 2, tokens: 30 });
   for (const [filter, requests] of [
     [`agent_id=${agent}`, 2],
@@ -145,7 +153,10 @@ test('sums over hours and partial hours at both ends are exact, with every filte
   }
   const days = 'start_date=2026-11-02&end_date=2026-11-03';
   const { data: dashboard } = await get(node, `dashboard?${days}`);
-  t.like(dashboard.summary, { period_days: 2, total_calls: 6 });
+  t.like(dashboard.summary, { period_days: 2, total_calls: 6, cost: 0.1 });
+  t.deepEqual(dashboard.errors, [{ failure: 'timeout', count: 1 }]);
+  t.true(dashboard.latency.p50_ms <= dashboard.latency.p99_ms);
+  t.like(dashboard.hourly_usage[10], { hour: '2026-11-02T10:00:00.000Z', calls: 2, cost: 0.1 });
   t.deepEqual(dashboard.fallback, { total_errors: 1, total_fallbacks: 1, fallback_rate_pct: 16.67 });
   t.is(dashboard.hourly_usage.length, 48);
   const minutes = 'start_date=2026-11-02T10:20:00Z&end_date=2026-11-02T10:40:00Z';
@@ -176,9 +187,9 @@ test('sessions are listed with their calls, newest first', async (t) => {
   const back = (ms: number): string => new Date(now - ms).toISOString();
   await tell(
     node,
-    { session_id: first, started_at: back(3 * hourMs) },
+    { session_id: first, started_at: back(3 * hourMs), cost: 0.1 },
     { session_id: second, started_at: back(2 * hourMs) },
-    { session_id: first, started_at: back(hourMs), status: 'error' },
+    { session_id: first, started_at: back(hourMs), status: 'error', cost: 0.2 },
     {},
   );
   const { data, total } = await get(node, 'sessions?limit=1');
@@ -191,6 +202,7 @@ test('sessions are listed with their calls, newest first', async (t) => {
       last_interaction: back(hourMs),
       total_calls: 2,
       total_tokens: 30,
+      cost: 0.3,
       total_latency_ms: 200,
       errors: 1,
       avg_latency_ms: 100,
@@ -247,6 +259,13 @@ test('execution paths lead from triggers over agents to models and tools', async
     graph.edges.find(({ source }: Json) => source === trigger),
     { source: trigger, target: agent, count: 1 },
   );
+  const child = randomUUID();
+  await tell(node, { agent_id: child, model: 'sim.child', first_model: 'sim.child', provider: 'sim' });
+  const { data: wider } = await get(node, 'graph');
+  const ids = new Set(wider.nodes.map(({ id }: Json) => id));
+  for (const { source, target } of wider.edges)
+    t.true(ids.has(source) && ids.has(target), `${source} ${target}`);
+  t.true(ids.has(child), 'an agent without turns, as a sub-agent');
 });
 
 test('telemetry uses its own envelope and shows a tenant nothing of another', async (t) => {

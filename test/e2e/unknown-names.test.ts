@@ -97,6 +97,7 @@ function credentialOf(tenant: TestTenant, { access }: Operation) {
 
 /** An id of the right form, of something that does not exist. */
 function idOf(parameter: string): string {
+  if (parameter === 'kind') return 'usage';
   return parameter === 'version' ? '1' : randomUUID();
 }
 

@@ -60,8 +60,9 @@ export class QuotaTables implements MemoryTables<QuotaLoad, QuotaLoaded, QuotaWr
 
   load({ tenantId }: QuotaLoad): QuotaLoaded {
     const hold = this.#holds.get(tenantId);
-    if (hold === undefined || hold.untilMs <= this.#now()) return { held: 0, heldForMs: 0 };
-    return { held: hold.held, heldForMs: hold.untilMs - this.#now() };
+    if (hold === undefined || hold.untilMs <= this.#now())
+      return { held: 0, heldForMs: 0, reservesCosts: false };
+    return { held: hold.held, heldForMs: hold.untilMs - this.#now(), reservesCosts: false };
   }
 
   apply(write: QuotaWrite, _fence: Fence): QuotaWritten {
@@ -71,6 +72,8 @@ export class QuotaTables implements MemoryTables<QuotaLoad, QuotaLoaded, QuotaWr
       this.#holds.set(tenantId, { held, epoch, untilMs: this.#now() + forMs });
       return { block: 0, granted: 0 };
     }
+    // The simulated load has no budgets.
+    if (write.what === 'costs') return { block: 0, granted: 0 };
     const written = this.resultOf(write);
     this.granted.set(countName(tenantId, write.kind, write.subject), written.granted);
     return written;
@@ -78,7 +81,7 @@ export class QuotaTables implements MemoryTables<QuotaLoad, QuotaLoaded, QuotaWr
 
   /** The result that the write would return now. */
   resultOf(write: QuotaWrite): QuotaWritten {
-    if (write.what === 'hold') return { block: 0, granted: 0 };
+    if (write.what !== 'block') return { block: 0, granted: 0 };
     const before = this.granted.get(countName(write.tenantId, write.kind, write.subject)) ?? 0;
     const block = Math.max(0, Math.min(write.wanted, write.limit - before));
     return { block, granted: before + block };

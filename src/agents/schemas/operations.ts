@@ -84,6 +84,7 @@ function writingOperations(schemas: Schemas): readonly Operation[] {
     declare({
       name: 'agent-schemas.create',
       method: 'POST',
+      audit: 'agent-schemas.create',
       path: '/api/agents/:id/schemas',
       title: 'Add a schema to an agent',
       description:
@@ -100,6 +101,7 @@ function writingOperations(schemas: Schemas): readonly Operation[] {
     declare({
       name: 'agent-schemas.update',
       method: 'PATCH',
+      audit: 'agent-schemas.update',
       path: '/api/agents/:id/schemas/:schemaId',
       title: 'Change a schema',
       description:
@@ -117,6 +119,7 @@ function writingOperations(schemas: Schemas): readonly Operation[] {
     declare({
       name: 'agent-schemas.delete',
       method: 'DELETE',
+      audit: 'agent-schemas.delete',
       path: '/api/agents/:id/schemas/:schemaId',
       title: 'Remove a schema',
       access: tenantUser('schemas:delete'),
@@ -136,6 +139,7 @@ function toolTestOperations(toolTests: ToolTest): readonly Operation[] {
     declare({
       name: 'agent-schemas.test',
       method: 'POST',
+      audit: { exempt: 'a check that changes nothing' },
       path: '/api/agents/:id/schemas/:schemaId/test',
       title: 'Call a tool once with sample arguments',
       description: 'The call is real. An error status of the tool is returned as a result, not as an error.',
@@ -161,6 +165,7 @@ function toolTestOperations(toolTests: ToolTest): readonly Operation[] {
     declare({
       name: 'agent-schemas.discover',
       method: 'POST',
+      audit: { exempt: 'a reading that changes nothing' },
       path: '/api/agents/:id/schemas/:schemaId/discover',
       title: 'Ask an MCP server for its tools',
       access: tenantUser('tools:update'),

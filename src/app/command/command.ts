@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { z } from 'zod';
 import { didYouMean } from '../../kernel/closest-name.js';
+import { isUuid } from '../../kernel/uuid.js';
 import type { Environment } from '../../kernel/config/index.js';
 
 export interface Command {
@@ -105,7 +105,7 @@ function refuseUnknownOptions(
 
 /** Whether the text has the form of an id. */
 export function isId(word: string): boolean {
-  return z.uuid().safeParse(word).success;
+  return isUuid(word);
 }
 
 /** Aligned columns for a terminal. */

@@ -1,5 +1,4 @@
 import { didYouMean } from '../../kernel/closest-name.js';
-import { SettingsError } from '../../kernel/config/index.js';
 import { type Command, CommandError, reasonsOf, refuseArguments } from './command.js';
 
 interface Listed {
@@ -50,9 +49,21 @@ const commands: readonly Listed[] = [
   },
   {
     name: 'tenants',
-    arguments: 'tenants list|create|plan …',
-    summary: 'list and create tenants, change their plan',
+    arguments: 'tenants list|show|create|plan|suspend|resume|delete …',
+    summary: 'list, create, suspend, resume and delete tenants, change their plan',
     open: async () => (await import('./tenants.js')).tenantsCommand,
+  },
+  {
+    name: 'users',
+    arguments: 'users list|disable|enable|create|invite …',
+    summary: 'list, disable, create and invite users',
+    open: async () => (await import('./users.js')).usersCommand,
+  },
+  {
+    name: 'usage',
+    arguments: 'usage [--group-by …]',
+    summary: 'calls, tokens and cost of all tenants, by tenant, model or day',
+    open: async () => (await import('./usage.js')).usageCommand,
   },
   {
     name: 'mcp',
@@ -62,9 +73,8 @@ const commands: readonly Listed[] = [
   },
   {
     name: 'vault',
-    arguments: 'vault rotate',
-    summary:
-      'wrap all data keys again with TROUPE_MASTER_KEY; set the old key in TROUPE_MASTER_KEYS_PREVIOUS',
+    arguments: 'vault rotate [--tenant ID]',
+    summary: 'wrap all data keys again with TROUPE_MASTER_KEY; with --tenant, give it a new data key',
     open: async () => (await import('./vault.js')).vaultCommand,
   },
 ];
@@ -88,7 +98,7 @@ export async function run(args: readonly string[]): Promise<void> {
     await (await command.open()).run(rest, process.env);
   } catch (error) {
     process.exitCode = error instanceof CommandError ? error.exitCode : 1;
-    process.stderr.write(`troupe ${name}: ${messageOf(error)}\n`);
+    process.stderr.write(`troupe ${name}: ${await messageOf(error)}\n`);
     endSoon();
   }
 }
@@ -102,7 +112,9 @@ function endSoon(): void {
 }
 
 /** The whole chain of causes for the operator, without a stack. */
-function messageOf(error: unknown): string {
+async function messageOf(error: unknown): Promise<string> {
+  // Loaded only here: the settings load a schema library, which takes longer than the rest of a small command.
+  const { SettingsError } = await import('../../kernel/config/index.js');
   if (error instanceof CommandError || error instanceof SettingsError) return error.message;
   return reasonsOf(error).join('\n  because: ');
 }

@@ -2,7 +2,12 @@ import { join, resolve } from 'node:path';
 import { systemPlatform } from '../../infra/platform/index.js';
 import { type Environment, readSettings, type Settings } from '../../kernel/config/index.js';
 import { createIdentity, type Identity } from '../../tenancy/identity/index.js';
-import { cancelAllInvites, hasPendingInvite } from '../../tenancy/invites/index.js';
+import {
+  cancelAllInvites,
+  createInvites,
+  hasPendingInvite,
+  type Invites,
+} from '../../tenancy/invites/index.js';
 import { KeyAdministration, revokeAllKeys, revokeKeysOf } from '../../tenancy/keys/index.js';
 import { createMail, type Mail } from '../../infra/mail/index.js';
 import { createSealer, type Sealer } from '../../infra/sealing/index.js';
@@ -25,6 +30,7 @@ export interface Management {
   readonly store: Store;
   readonly changes: ChangeFeed;
   readonly identity: Identity;
+  readonly invites: Pick<Invites, 'createByOperator'>;
   readonly keys: KeyAdministration;
   /** Only queues and seals; nodes send the mails. */
   readonly mail: Mail;
@@ -79,6 +85,11 @@ export async function withManagement<Result>(
       verifyEmail: settings.verifyEmail,
     });
     closing.push(() => identity.close());
+    const { book: invites } = createInvites(platform, {
+      accounts: identity.accounts,
+      mail,
+      publicUrl: () => settings.publicUrl ?? '',
+    });
     const keys = new KeyAdministration({ store, time, random });
     const vault = createVault(
       { ...systemPlatform, store },
@@ -89,7 +100,7 @@ export async function withManagement<Result>(
       },
     );
     await vault.prepare();
-    return await work({ settings, store, changes, identity, keys, mail, vault, sealer });
+    return await work({ settings, store, changes, identity, invites, keys, mail, vault, sealer });
   } finally {
     for (const close of closing.toReversed()) await close();
   }

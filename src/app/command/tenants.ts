@@ -1,55 +1,126 @@
+import { tenantScope } from '../../kernel/tenant-scope.js';
+import { TenantDeletion } from '../deletion/index.js';
+import { OperatorReports, tenantRowFrom } from '../operator/index.js';
 import { plans } from '../../kernel/plans/index.js';
-import { choiceOf, type Command, isId, readArguments, table, usageError, unknownAction } from './command.js';
+import { emailAddress } from '../../tenancy/identity/index.js';
+import {
+  choiceOf,
+  type Command,
+  CommandError,
+  isId,
+  readArguments,
+  table,
+  unknownAction,
+  usageError,
+} from './command.js';
 import { type Management, withManagement } from './management.js';
+import { everyPage } from './pages.js';
 
-const usage = 'tenants list | create NAME [--plan PLAN] | plan ID PLAN';
+const usage =
+  'tenants list | show ID | create NAME [--plan PLAN] [--owner MAIL] | plan ID PLAN | suspend ID --reason TEXT | resume ID | delete ID --confirm NAME';
+const actions = ['list', 'show', 'create', 'plan', 'suspend', 'resume', 'delete'];
 
 export const tenantsCommand: Command = {
   run: async (rest, environment) => {
-    const { values, positionals } = readArguments(rest, { plan: 'free' }, usage);
+    const options = { plan: 'free', owner: undefined, reason: undefined, confirm: undefined };
+    const { values, positionals } = readArguments(rest, options, usage);
     // Check the arguments before opening anything.
-    const act = actionOf(positionals, values['plan'] ?? '');
-    await withManagement(environment, ({ identity: { tenants } }) => act(tenants));
+    const act = actionOf(positionals, values);
+    await withManagement(environment, act);
   },
 };
 
-type Tenants = Management['identity']['tenants'];
+type Act = (management: Management) => Promise<void>;
 
 function actionOf(
   [action, first, second]: readonly string[],
-  planOfNew: string,
-): (tenants: Tenants) => Promise<void> {
+  { plan, owner, reason, confirm }: Readonly<Record<string, string | undefined>>,
+): Act {
   switch (action) {
     case 'list':
       return list;
-    case 'create': {
+    case 'show':
+      return show(idOf(action, first));
+    case 'create':
       if (first === undefined) throw usageError('create needs a name for the tenant', usage);
-      const plan = planOf(planOfNew);
-      return async (tenants) => {
-        const made = await tenants.createEmpty(first, plan, 'operator');
-        process.stdout.write(`${made.id}\n`);
+      if (owner !== undefined && !emailAddress.safeParse(owner).success)
+        throw usageError(`--owner ${owner} is not an email address`, usage);
+      return create(first, planOf(plan ?? ''), owner);
+    case 'plan': {
+      if (second === undefined) throw usageError('plan needs the id of a tenant and a plan', usage);
+      const id = idOf(action, first);
+      const wanted = planOf(second);
+      return async ({ identity: { tenants } }) => {
+        const changed = await tenants.setPlan(id, { plan: wanted }, 'operator');
+        say(`${changed.id} is on plan ${changed.plan}.`);
       };
     }
-    case 'plan': {
-      if (first === undefined || second === undefined)
-        throw usageError('plan needs the id of a tenant and a plan', usage);
-      if (!isId(first)) throw usageError(`${first} is not the id of a tenant`, usage);
-      const plan = planOf(second);
-      return async (tenants) => {
-        const changed = await tenants.setPlan(first, { plan }, 'operator');
-        process.stdout.write(`${changed.id} is on plan ${changed.plan}.\n`);
+    case 'suspend': {
+      const id = idOf(action, first);
+      if (reason === undefined || reason.trim() === '') throw usageError('suspend needs a --reason', usage);
+      return async ({ identity }) => {
+        await identity.suspension.suspend(id, reason.trim(), 'operator');
+        say(`${id} is suspended.`);
+      };
+    }
+    case 'resume': {
+      const id = idOf(action, first);
+      return async ({ identity }) => {
+        await identity.suspension.resume(id, 'operator');
+        say(`${id} works again.`);
+      };
+    }
+    case 'delete': {
+      const id = idOf(action, first);
+      if (confirm === undefined) throw usageError("delete needs --confirm with the tenant's name", usage);
+      return async ({ store, changes }) => {
+        const deletion = new TenantDeletion({ store, changes, nowMs: Date.now });
+        await deletion.delete(tenantScope(id), confirm, 'operator');
+        say(`${id} is being deleted. Running nodes remove its rows.`);
       };
     }
     default:
-      throw usageError(unknownAction(action, ['list', 'create', 'plan']), usage);
+      throw usageError(unknownAction(action, actions), usage);
   }
 }
 
-async function list(tenants: Tenants): Promise<void> {
-  const rows = (await tenants.listAll()).map(({ id, plan, name }) => [id, plan, name]);
-  process.stdout.write(`${table([['id', 'plan', 'name'], ...rows])}\n`);
+function idOf(action: string, word: string | undefined): string {
+  if (word === undefined) throw usageError(`${action} needs the id of a tenant`, usage);
+  if (!isId(word)) throw usageError(`${word} is not the id of a tenant`, usage);
+  return word;
+}
+
+async function list({ store }: Management): Promise<void> {
+  const reports = new OperatorReports(store, Date.now);
+  const tenants = await everyPage((page) => reports.tenants({}, page));
+  const rows = tenants.map(tenantRowFrom).map((row) => [row.id, row.plan, row.status, row.name]);
+  say(table([['id', 'plan', 'status', 'name'], ...rows]));
+}
+
+function show(id: string): Act {
+  return async ({ store }) => {
+    const row = tenantRowFrom(await new OperatorReports(store, Date.now).tenant(id));
+    say(JSON.stringify(row, null, 2));
+  };
+}
+
+function create(name: string, plan: (typeof plans)[number], owner: string | undefined): Act {
+  return async ({ identity: { accounts, tenants } }) => {
+    const user = owner === undefined ? undefined : await accounts.findByEmail(owner);
+    if (user === null || user?.disabled === true) {
+      throw new CommandError(
+        `${owner} has no account that can sign in. Make one with: troupe users create ${owner}`,
+      );
+    }
+    const made = await tenants.createByOperator({ name, plan, ownerId: user?.id }, 'operator');
+    say(made.id);
+  };
 }
 
 function planOf(text: string) {
   return choiceOf(text, { what: 'plan', choices: plans, usage });
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
 }

@@ -1,13 +1,24 @@
-import { type Command, usageError, unknownAction } from './command.js';
+import { OperatorReports } from '../operator/index.js';
+import type { Environment } from '../../kernel/config/index.js';
+import { tenantScope } from '../../kernel/tenant-scope.js';
+import { type Command, isId, readArguments, usageError, unknownAction } from './command.js';
 import { resealTriggers } from '../../automation/index.js';
 import { withManagement } from './management.js';
 
-const usage = 'vault rotate';
+const usage = 'vault rotate [--tenant ID]';
 
 export const vaultCommand: Command = {
   run: async (rest, environment) => {
-    if (rest.length !== 1 || rest[0] !== 'rotate')
-      throw usageError(unknownAction(rest.length === 0 ? undefined : rest.join(' '), ['rotate']), usage);
+    const { values, positionals } = readArguments(rest, { tenant: undefined }, usage);
+    if (positionals.length !== 1 || positionals[0] !== 'rotate') {
+      const action = positionals.length === 0 ? undefined : positionals.join(' ');
+      throw usageError(unknownAction(action, ['rotate']), usage);
+    }
+    const tenant = values['tenant'];
+    if (tenant !== undefined) {
+      if (!isId(tenant)) throw usageError(`--tenant ${tenant} is not the id of a tenant`, usage);
+      return rotateDataKey(environment, tenant);
+    }
     await withManagement(environment, async ({ vault, identity, mail, store, sealer }) => {
       const { wrapped } = await vault.rotateMasterKey('operator');
       await identity.resealSigningKeys();
@@ -19,3 +30,12 @@ export const vaultCommand: Command = {
     });
   },
 };
+
+function rotateDataKey(environment: Environment, tenantId: string): Promise<void> {
+  return withManagement(environment, async ({ vault, store }) => {
+    // An unknown tenant is refused first.
+    await new OperatorReports(store, Date.now).tenant(tenantId);
+    const { sealed } = await vault.rotateDataKey(tenantScope(tenantId), 'operator');
+    process.stdout.write(`The tenant has a new data key; ${sealed} secrets were sealed again.\n`);
+  });
+}

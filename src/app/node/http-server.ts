@@ -2,24 +2,33 @@ import { createAuthenticator } from '../../http/authentication/index.js';
 import { actorOf } from '../../kernel/caller.js';
 import { version } from '../../kernel/config/index.js';
 import { Metrics, type ReadinessCheck, RecentErrors } from '../../infra/diagnostics/index.js';
+import { exportOperations } from '../../http/exports/index.js';
 import { createDocuments } from '../../http/documents/index.js';
 import { createRequestReporter, edgeMeasures, EdgeServer } from '../../http/edge/index.js';
 import { OperationTable } from '../../http/operations/index.js';
 import { playgroundOperations } from '../playground/index.js';
 import { createRealtime } from '../../conversations/realtime/index.js';
+import { sessionExports } from '../../conversations/sessions/index.js';
+import { usageExport } from '../../models/usage/index.js';
 import { createMcp } from '../../mcp/index.js';
 import { createBilling } from '../../models/billing/index.js';
-import { createTelemetry } from '../../models/telemetry/index.js';
+import { callsExport, createTelemetry } from '../../models/telemetry/index.js';
 import type { NodeEnvironment } from './node-environment.js';
 import { refusalOf, type Stores } from './stores.js';
 import { endStreamsWithCredentials } from './stream-endings.js';
 import type { Subjects } from './subjects.js';
 import { clusterOperations } from '../cluster-operations.js';
+import { tenantDeletionOperations } from '../deletion/index.js';
+import { operatorOperations, OperatorReports } from '../operator/index.js';
 import { diagnosticsOperations } from '../diagnostics-operations.js';
 
 const bytesPerMegabyte = 1024 * 1024;
 
-export function makeHttpServer(environment: NodeEnvironment, { platform }: Stores, subjects: Subjects) {
+export function makeHttpServer(
+  environment: NodeEnvironment,
+  { platform, errorRecords }: Stores,
+  subjects: Subjects,
+) {
   const { settings, log, publicUrl, limits, atEnd } = environment;
   const { store, changes, time, ids } = platform;
   const { actors, identity, invites, keys, quota, vault, agents, calls, consumers, sessions } = subjects;
@@ -57,28 +66,55 @@ export function makeHttpServer(environment: NodeEnvironment, { platform }: Store
     platformErrorOf: refusalOf,
   });
   const documents = createDocuments({ version, url: publicUrl });
-  const table = new OperationTable([
-    ...identity.operations,
-    ...invites.operations,
-    ...keys.operations,
-    ...quota.operations,
-    ...vault.operations,
-    ...agents.operations,
-    ...subjects.databases.operations,
-    ...calls.operations,
-    ...consumers.operations,
-    ...sessions.operations,
-    ...realtime.operations,
-    ...subjects.mailDomains.operations,
-    ...subjects.triggers.operations,
-    ...createBilling(platform).operations,
-    ...createTelemetry(platform, { version }).operations,
-    ...clusterOperations(actors),
-    ...diagnosticsOperations({ time, checks, stopping: () => stopping, metrics, recentErrors }),
-    ...mcp.operations,
-    ...documents.operations,
-    ...playgroundOperations(),
-  ]);
+  const table = new OperationTable(
+    [
+      ...identity.operations,
+      ...invites.operations,
+      ...keys.operations,
+      ...quota.operations,
+      ...vault.operations,
+      ...agents.operations,
+      ...subjects.databases.operations,
+      ...calls.operations,
+      ...consumers.operations,
+      ...sessions.operations,
+      ...realtime.operations,
+      ...subjects.audit.operations,
+      ...exportOperations(
+        {
+          ...sessionExports(store),
+          usage: usageExport(store),
+          calls: callsExport(store),
+          audit: subjects.audit.exported,
+        },
+        time,
+      ),
+      ...subjects.mailDomains.operations,
+      ...subjects.triggers.operations,
+      ...createBilling(platform, { agentNames: (scope, ids) => agents.namesOf(scope, ids) }).operations,
+      ...createTelemetry(platform, { version }).operations,
+      ...tenantDeletionOperations(subjects.deletion),
+      ...operatorOperations({
+        reports: new OperatorReports(store, () => time.wallMs()),
+        identity,
+        vault,
+        nowMs: () => time.wallMs(),
+      }),
+      ...clusterOperations(actors),
+      ...diagnosticsOperations({
+        time,
+        checks,
+        stopping: () => stopping,
+        metrics,
+        recentErrors,
+        errorRecords,
+      }),
+      ...mcp.operations,
+      ...documents.operations,
+      ...playgroundOperations(),
+    ],
+    subjects.audit.trail,
+  );
   documents.describe(table);
   mcp.serve(table);
   const edge = new EdgeServer(
@@ -106,7 +142,7 @@ export function makeHttpServer(environment: NodeEnvironment, { platform }: Store
         failures: subjects.failures,
       }),
       admission: quota.admission,
-      report: createRequestReporter({ log, time, metrics, recentErrors }),
+      report: createRequestReporter({ log, time, metrics, recentErrors, errorRecords }),
       refusalOf,
       time,
       random: platform.random,

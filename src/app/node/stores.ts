@@ -11,12 +11,14 @@ import {
   type SharedValues,
   StoreError,
 } from '../../infra/storage/index.js';
+import { ErrorRecords } from '../../infra/diagnostics/index.js';
 import type { NodeEnvironment } from './node-environment.js';
 
 /** The platform of the node, and the values that nodes share in Redis, if there is one. */
 export interface Stores {
   readonly platform: Platform;
   readonly shared: SharedValues | undefined;
+  readonly errorRecords: ErrorRecords;
 }
 
 export async function openStores(environment: NodeEnvironment): Promise<Stores> {
@@ -54,7 +56,9 @@ export async function openStores(environment: NodeEnvironment): Promise<Stores> 
         });
   atEnd(() => shared?.close());
   const platform = { store, reads, writers, changes, time, ids, random, log };
-  return { platform, shared };
+  const errorRecords = new ErrorRecords({ store, time, ids, node: process, report: log.report });
+  atEnd(() => errorRecords.stop());
+  return { platform, shared, errorRecords };
 }
 
 /** Maps a failure of the store or of an actor call to the answer of the request; undefined for unexpected failures. */

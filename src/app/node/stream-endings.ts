@@ -21,6 +21,7 @@ export function endStreamsWithCredentials(
     keys.onRevoked(({ keyId }) => streams.cut({ key: keyId })),
     on(identityTopics.family, ({ subject }) => ({ family: subject })),
     on(identityTopics.user, ({ subject }) => ({ user: subject })),
+    on(identityTopics.suspendedTenant, ({ subject }) => ({ tenant: subject })),
     on(identityTopics.membership, ({ subject, tenantId }) => ({ member: subject, tenant: tenantId ?? '' })),
   ];
   return () => {

@@ -1,5 +1,7 @@
 import { join } from 'node:path';
 import { createActors } from '../../infra/runtime/index.js';
+import { createAudit } from '../../tenancy/audit/index.js';
+import { budgetNotices } from './budget-notices.js';
 import { createAgents } from '../../agents/index.js';
 import { createCalls, vendorAccess } from '../../models/calls/index.js';
 import { createConsumers } from '../../conversations/consumers/index.js';
@@ -7,19 +9,21 @@ import { createDatabases } from '../../automation/databases/index.js';
 import { findPromised } from '../../automation/index.js';
 import { createEgress, systemRecords } from '../../infra/egress/index.js';
 import { createExpressions } from '../../infra/expressions/index.js';
-import { createIdentity } from '../../tenancy/identity/index.js';
+import { createIdentity, identityTopics, namesOfUsers } from '../../tenancy/identity/index.js';
 import { cancelAllInvites, createInvites, hasPendingInvite } from '../../tenancy/invites/index.js';
-import { createKeys, revokeAllKeys, revokeKeysOf } from '../../tenancy/keys/index.js';
+import { createKeys, namesOfKeys, revokeAllKeys, revokeKeysOf } from '../../tenancy/keys/index.js';
 import { createMail } from '../../infra/mail/index.js';
 import { createMailDomains } from '../../tenancy/mail-domains/index.js';
 import { outsideIssuerOf, vendorSettings } from './outside-services.js';
 import { createQuota, FailedCredentials } from '../../tenancy/quota/index.js';
 import { createSandbox } from '../../infra/sandbox/index.js';
-import { createSealer } from '../../infra/sealing/index.js';
+import { createKeyedHash, createSealer } from '../../infra/sealing/index.js';
 import { createSessions, figuresOfConsumers } from '../../conversations/sessions/index.js';
 import { createTurns } from '../../conversations/turns/index.js';
 import { makeTriggers } from './triggers.js';
-import { Ledger, openAttempts, openProcesses } from '../../models/usage/index.js';
+import { Ledger, openAttempts, openCosts, openProcesses } from '../../models/usage/index.js';
+import { TenantDeletion, TenantRemoval } from '../deletion/index.js';
+import { RetentionSweep } from './retention-sweep.js';
 import { voidClaims } from './void-claims.js';
 import { createVault } from '../../tenancy/vault/index.js';
 import { isMember, type NodeEnvironment } from './node-environment.js';
@@ -76,6 +80,10 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
 
   const quota = createQuota(platform, {
     openAttempts: (scope) => openAttempts(platform.store, scope),
+    budgets: {
+      openCosts: (scope) => openCosts(platform.store, scope),
+      tell: budgetNotices(mail, publicUrl),
+    },
     dailyLimits: settings.dailyLimits,
     actors,
   });
@@ -83,6 +91,11 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
   const failures = new FailedCredentials(time, failingAddressesMax);
   const keys = createKeys(platform, { failures });
   atEnd(() => keys.stop());
+
+  const audit = createAudit(platform, {
+    users: (ids) => platform.store.directory((tx) => namesOfUsers(tx, ids)),
+    keys: (scope, ids) => platform.store.inTenant(scope, (tx) => namesOfKeys(tx, ids)),
+  });
 
   const processes = await openProcesses(platform, {
     dataDir: environment.dataDir,
@@ -94,6 +107,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
   atEnd(() => ledger.stop());
   const calls = createCalls(platform, {
     mayUsePlatformKeys: (scope) => identity.verifiedOwners.has(scope),
+    keyRules: (scope, keyId) => keys.rulesOf(scope, keyId),
     access,
     vault,
     quota,
@@ -125,7 +139,10 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     contextStrict: settings.contextStrict,
     refusalOf,
   });
-  const consumers = createConsumers(platform, { figuresOf: figuresOfConsumers });
+  const consumers = createConsumers(platform, {
+    figuresOf: figuresOfConsumers,
+    hash: createKeyedHash(masterKey, settings.previousMasterKeys),
+  });
   atEnd(() => consumers.stop());
   const sessions = createSessions(platform, {
     actors,
@@ -134,12 +151,19 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     turns,
     sealer,
     tenantAtWork: identity.tenantAtWork,
+    onFailedTurn: (failed) => stores.errorRecords.noteTurn(failed),
     isDenied: consumers.isDenied,
     factsOf: consumers.factsOf,
     nameOf: consumers.nameOf,
     isKnownConsumer: consumers.isKnown,
+    erasePerson: consumers.erasePerson,
     findPromised,
   });
+  const unsubscribe = platform.changes.subscribe(identityTopics.suspendedTenant, {
+    onChange: ({ subject }) => sessions.cancelTurnsOfSuspended(subject),
+    onDropEverything: () => sessions.cancelTurnsOfSuspended(),
+  });
+  atEnd(unsubscribe);
   const lookUp = environment.lookUp ?? systemRecords();
   const mailDomains = createMailDomains(platform, {
     lookUp,
@@ -167,10 +191,26 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
   });
   // Once the lease is given back, other nodes send what this one has claimed.
   actors.beforeLeave(() => triggers.leave());
+  const retention = new RetentionSweep({
+    store: platform.store,
+    tenants: identity.tenants,
+    sessions: sessions.sessions,
+    time,
+    report: log.report,
+  });
+  atEnd(() => retention.stop());
+  const deletion = new TenantDeletion({
+    store: platform.store,
+    changes: platform.changes,
+    nowMs: () => time.wallMs(),
+  });
+  const removal = new TenantRemoval({ store: platform.store, time, report: log.report });
+  atEnd(() => removal.stop());
   const claims = voidClaims(stores.platform, environment.processName, { actors, processes, triggers, mail });
   for (const one of claims) atEnd(() => one.stop());
   return {
     actors,
+    audit,
     claims,
     vault,
     identity,
@@ -187,5 +227,8 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     databases,
     sessions,
     triggers,
+    retention,
+    deletion,
+    removal,
   };
 }

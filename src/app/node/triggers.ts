@@ -66,6 +66,7 @@ export async function makeTriggers(
     channels: {
       twilio: settings.twilioBaseUrl ?? 'https://api.twilio.com',
       whatsapp_cloud: settings.whatsappBaseUrl ?? 'https://graph.facebook.com',
+      slack: settings.slackBaseUrl ?? 'https://slack.com',
     },
     scopeOf: tenantScope,
     tenantTopic: identityTopics.tenant,

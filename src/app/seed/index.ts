@@ -24,7 +24,7 @@ export interface SeedParts {
 const signedIn = z.object({
   data: z.object({
     user: z.object({ id: z.uuid() }),
-    tenants: z.array(z.object({ id: z.uuid() })).min(1),
+    tenants: z.array(z.object({ id: z.uuid() })),
     access_token: z.string(),
   }),
 });
@@ -43,10 +43,11 @@ export async function seedDemo(parts: SeedParts): Promise<Bootstrap> {
   return bootstrap;
 }
 
-/** Undefined if the file belongs to another database. */
+/** Undefined if the file belongs to another database, or if its tenant was deleted. */
 async function signInAgain(parts: SeedParts, earlier: Bootstrap): Promise<Bootstrap | undefined> {
   try {
     const { data } = signedIn.parse(await call(parts, 'auth.login', anonymous, { ...earlier.owner }));
+    if (!data.tenants.some(({ id }) => id === earlier.tenant_id)) return undefined;
     return {
       ...earlier,
       base_url: parts.baseUrl,
@@ -72,7 +73,9 @@ async function make(parts: SeedParts): Promise<Bootstrap> {
   };
   const account = { ...owner, name: 'Demo Owner', tenantName: 'Demo' };
   const { data } = signedIn.parse(await parts.register(account));
-  const tenantId = data.tenants[0]?.id ?? '';
+  const [tenant] = data.tenants;
+  if (tenant === undefined) throw new Error('the demo account was registered without a tenant');
+  const tenantId = tenant.id;
   await call(parts, 'tenants.plan', operator, { plan: 'enterprise' }, { id: tenantId });
   const caller = await parts.callerOf(data.user.id, tenantId);
   const key = madeKey.parse(await call(parts, 'keys.create', caller, { name: 'Demo key', role: 'admin' }));

@@ -66,6 +66,7 @@ function writingOperations(configurations: Configurations): readonly Operation[]
     declare({
       name: 'databases.create',
       method: 'POST',
+      audit: 'databases.create',
       path: '/api/database-configs',
       title: 'Create a database configuration',
       description:
@@ -80,6 +81,7 @@ function writingOperations(configurations: Configurations): readonly Operation[]
     declare({
       name: 'databases.update',
       method: 'PATCH',
+      audit: 'databases.update',
       path: '/api/database-configs/:id',
       title: 'Change a database configuration',
       description:
@@ -95,6 +97,7 @@ function writingOperations(configurations: Configurations): readonly Operation[]
     declare({
       name: 'databases.delete',
       method: 'DELETE',
+      audit: 'databases.delete',
       path: '/api/database-configs/:id',
       title: 'Delete a database configuration',
       description: 'It stays in lists with `includeDeleted`. Its password is erased.',

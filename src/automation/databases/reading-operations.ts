@@ -38,6 +38,7 @@ function schemaOperations({ configurations, connections, time }: ReadingParts): 
     declare({
       name: 'databases.refresh-schema',
       method: 'POST',
+      audit: 'databases.refresh-schema',
       path: '/api/database-configs/:id/refresh-schema',
       title: 'Read the tables and columns again',
       description: 'Reads the allowed tables over a read-only connection, within 10 seconds.',
@@ -99,6 +100,7 @@ function trialOperations(parts: ReadingParts): readonly Operation[] {
     declare({
       name: 'databases.test',
       method: 'POST',
+      audit: { exempt: 'a check that changes nothing' },
       path: '/api/db/test-postgres',
       title: 'Try a connection and one allowed table',
       description: 'Read-only, within 10 seconds. Without `allowed_tables` any table is tried.',
@@ -128,6 +130,7 @@ function trialOperations(parts: ReadingParts): readonly Operation[] {
     declare({
       name: 'databases.discover',
       method: 'POST',
+      audit: { exempt: 'a reading that changes nothing' },
       path: '/api/db/discover-postgres-schema',
       title: 'List the schemas, tables and views of a reachable database',
       description: 'Read-only, within 10 seconds. Row counts are PostgreSQL’s estimates.',

@@ -334,7 +334,7 @@ function orderOf(trigger: LiveTrigger, item: InboxMessage): TurnOrder {
     deadlineMs: deadlineOf(
       // Only a webhook may set a longer deadline.
       parsed.type === 'webhook' ? parsed.config.execution.mode : 'sync',
-      parsed.config.execution?.timeout_ms,
+      parsed.config.execution.timeout_ms,
       parsed.config.timeout_ms,
     ),
     requestId: work.requestId,

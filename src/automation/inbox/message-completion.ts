@@ -2,10 +2,18 @@ import type { Ids } from '../../kernel/chance.js';
 import type { Ready } from '../../kernel/ready.js';
 import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 import type { PlainTexts } from '../outbox/replies/plain-texts.js';
-import { isSyncAnswerCut, outgoingText, syncAnswer } from '../outbox/replies/sync-answer.js';
+import { failureOf, isSyncAnswerCut, outgoingText, syncAnswer } from '../outbox/replies/sync-answer.js';
 import type { TextWay } from '../outbox/replies/transform.js';
 import type { TriggerConfig } from '../triggers/config/trigger-config.js';
-import { repliesOutOfBand, hasReplyRoute, prepareAnswer } from '../outbox/delivery-content.js';
+import {
+  type DeliveryContent,
+  failureContent,
+  hasMailRoute,
+  hasReplyRoute,
+  prepareAnswer,
+  repliesOutOfBand,
+} from '../outbox/delivery-content.js';
+import { insertDelivery } from '../outbox/deliveries.store.js';
 import type { Sender } from '../outbox/sender.js';
 import { recordRefused, setAnswerCut } from '../../conversations/sessions/index.js';
 import type { LiveTrigger } from '../triggers/live-triggers.js';
@@ -103,16 +111,64 @@ export class MessageCompletion {
     parsed: TriggerConfig,
     turn: TurnOutcome,
   ): Promise<{ readonly answer: Reply; readonly mail: FinishedRow['mail'] } | undefined> {
-    const { scope, executionId, row, work } = item;
+    const { row, work } = item;
     if (row === undefined || (parsed.type === 'webhook' && !repliesOutOfBand(parsed.config)))
       return undefined;
+    const told = parsed.config.execution.callback?.send_failures === true ? failureOf(turn) : undefined;
+    const byMail = parsed.type === 'email' && hasMailRoute(parsed.config, work);
+    if (byMail && parsed.config.execution.callback !== undefined)
+      await this.#callbackBesideMail(item, parsed, turn);
     const text = outgoingText(turn);
+    if (told !== undefined && !byMail) return this.#reply(item, row.seq, failureContent(told, work), false);
     if (text === '') return undefined;
-    const { content, truncated } = await prepareAnswer(this.#way(item), parsed, text, work);
+    const { content, truncated } = await prepareAnswer(
+      this.#way(item),
+      parsed,
+      text,
+      byMail ? work : { ...work, mail: undefined },
+    );
+    return this.#reply(item, row.seq, content, truncated);
+  }
+
+  /**
+   * Puts the answer for the callback into the outbox, before the mail's commit ends the message: a process that dies in
+   * between repeats the end, and the row is there already.
+   */
+  async #callbackBesideMail(item: InboxMessage, parsed: TriggerConfig, turn: TurnOutcome): Promise<void> {
+    const { scope, executionId, row, sessionId, triggerId, work } = item;
+    const told = parsed.config.execution.callback?.send_failures === true ? failureOf(turn) : undefined;
+    const text = outgoingText(turn);
+    if (row === undefined || (told === undefined && text === '')) return;
+    const { content, truncated } =
+      told === undefined
+        ? await prepareAnswer(this.#way(item), parsed, text, { ...work, mail: undefined })
+        : { content: failureContent(told, work), truncated: false };
+    await this.#parts.store.inTenant(scope, (tx) =>
+      insertDelivery(scope, tx, {
+        id: this.#parts.ids.uuid(),
+        sessionId,
+        triggerId,
+        executionId,
+        key: `${executionId}/callback`,
+        inboxSeq: row.seq,
+        chunkTotal: content.chunks.length,
+        truncated,
+        sealed: this.#parts.seal.seal(scope, content),
+      }),
+    );
+    this.#parts.sender.hint(scope, sessionId);
+  }
+
+  #reply(
+    { scope, executionId }: InboxMessage,
+    place: number,
+    content: DeliveryContent,
+    truncated: boolean,
+  ): { readonly answer: Reply; readonly mail: FinishedRow['mail'] } {
     const answer = {
       id: this.#parts.ids.uuid(),
       executionId,
-      place: row.seq,
+      place,
       chunkTotal: content.chunks.length,
       truncated,
       sealed: this.#parts.seal.seal(scope, content),
@@ -169,6 +225,6 @@ function keptAnswer(
 ): Ready<SenderResponse | undefined> {
   if (trigger?.parsed.type !== 'webhook') return undefined;
   const { config } = trigger.parsed;
-  if (config.execution.mode !== 'sync' || config.channel?.type === 'whatsapp_cloud') return undefined;
+  if (repliesOutOfBand(config)) return undefined;
   return syncAnswer(way, config, { triggerId, agentId: trigger.agentId, executionId }, turn);
 }

@@ -65,7 +65,7 @@ export class SessionTurns implements TurnPort {
   }
 
   tokenRefusal(
-    tenant: Pick<TurnOrder, 'scope' | 'limits'>,
+    tenant: Pick<TurnOrder, 'scope' | 'limits' | 'keyId'>,
     agentId: string,
   ): Promise<PlatformError | undefined> {
     return this.#parts.admission.tokenRefusal(tenant, agentId);

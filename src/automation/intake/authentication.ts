@@ -7,10 +7,10 @@ import type { KeyCaller } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { type Admitted, allows, type RateFigures } from '../../http/operations/index.js';
 import type { SecretRef, SecretValue, Vault } from '../../tenancy/vault/index.js';
-import type { WebhookConfig } from '../triggers/config/webhook-config.js';
+import type { ChannelType, WebhookConfig } from '../triggers/config/webhook-config.js';
 import { type LiveTrigger, validSecrets } from '../triggers/live-triggers.js';
 import { formOf } from './payload.js';
-import { isHubSigned, isSigned, isTimestampInBody, isTwilioSigned } from './signature.js';
+import { isHubSigned, isSigned, isSlackSigned, isTimestampInBody, isTwilioSigned } from './signature.js';
 
 /** A webhook request as received. */
 export interface WebhookRequest {
@@ -39,7 +39,10 @@ export interface SendersKey {
 /** A channel's secret is read again after this time, which bounds how long an old value stays in force. */
 const channelSecretMs = 2_000;
 const channelSecretsMax = 5_000;
-const whatsappSecret = z.object({ app_secret: z.string().min(1) });
+const whatsappSecret = z.object({ app_secret: z.string().min(1) }).transform((secret) => secret.app_secret);
+const slackSecret = z
+  .object({ signing_secret: z.string().min(1) })
+  .transform((secret) => secret.signing_secret);
 
 /** Authenticates the sender of a webhook request as its trigger demands. */
 export class WebhookAuthentication {
@@ -120,18 +123,29 @@ export class WebhookAuthentication {
   async #requireVendor(
     trigger: LiveTrigger,
     channel: {
-      readonly type: 'twilio' | 'whatsapp_cloud';
+      readonly type: ChannelType;
       readonly auth: NonNullable<NonNullable<WebhookConfig['channel']>['auth']>;
     },
     { body, headers, urls }: WebhookRequest,
   ): Promise<void> {
     const { secret_ref: name, vault_secret_id } = channel.auth;
     const secrets = await this.#secretsOf(trigger, name ?? { vault_secret_id: vault_secret_id ?? '' });
-    const signed = secrets.map((secret) =>
-      channel.type === 'twilio'
-        ? isTwilioSigned(urls(), formOf(body), headers['x-twilio-signature'], afterColon(secret.reveal()))
-        : isHubSigned(body, headers['x-hub-signature-256'], appSecretOf(secret.reveal())),
-    );
+    const isSignedWith = (secret: string): boolean => {
+      switch (channel.type) {
+        case 'twilio':
+          return isTwilioSigned(urls(), formOf(body), headers['x-twilio-signature'], afterColon(secret));
+        case 'whatsapp_cloud':
+          return isHubSigned(body, headers['x-hub-signature-256'], keyIn(secret, whatsappSecret));
+        case 'slack': {
+          const sent = {
+            signature: headers['x-slack-signature'],
+            timestamp: headers['x-slack-request-timestamp'],
+          };
+          return isSlackSigned(body, sent, keyIn(secret, slackSecret), this.#parts.time.wallMs());
+        }
+      }
+    };
+    const signed = secrets.map((secret) => isSignedWith(secret.reveal()));
     if (!signed.includes(true)) throw new PlatformError('invalid_signature');
   }
 
@@ -166,10 +180,10 @@ function afterColon(secret: string): string {
   return secret.slice(secret.indexOf(':') + 1);
 }
 
-/** Throws `invalid_signature` if the secret holds no app secret, since no signature can match. */
-function appSecretOf(secret: string): string {
+/** Throws `invalid_signature` if the secret holds no such key, since no signature can match. */
+function keyIn(secret: string, shape: z.ZodType<string>): string {
   try {
-    return whatsappSecret.parse(JSON.parse(secret)).app_secret;
+    return shape.parse(JSON.parse(secret));
   } catch (cause) {
     throw new PlatformError('invalid_signature', { cause });
   }

@@ -7,14 +7,16 @@ import { valueAt } from '../triggers/templates.js';
 export interface ChannelMessage {
   /** The channel's own id, unique within the channel. */
   readonly id: string;
-  /** `+<digits>`. */
+  /** `+<digits>`, or the channel's own id of the person. */
   readonly sender: string;
   readonly displayName: string | undefined;
   readonly text: string;
-  /** The address that answers are sent from: our number, or its id at the channel. */
+  /** The address that answers are sent from: our number or its id at the channel; for Slack the thread. */
   readonly ownAddress: string;
   /** The sender's address as the channel writes it; answers go there. */
   readonly replyTo: string;
+  /** What a session is derived from; undefined if it is the sender. */
+  readonly conversation?: string | undefined;
   /** Extra field names that a configuration may use besides the payload's own. */
   readonly fields: Readonly<Record<string, string>>;
   /** The payload reduced to this one message. */
@@ -24,7 +26,41 @@ export interface ChannelMessage {
 const idCharsMax = 200;
 /** The messages in a channel's request. Other notices, such as delivery receipts, hold none. */
 export function messagesOf(channel: ChannelType, payload: unknown): readonly ChannelMessage[] {
-  return channel === 'twilio' ? twilioMessages(payload) : whatsappMessages(payload);
+  switch (channel) {
+    case 'twilio':
+      return twilioMessages(payload);
+    case 'whatsapp_cloud':
+      return whatsappMessages(payload);
+    case 'slack':
+      return slackMessages(payload);
+  }
+}
+
+/**
+ * A message of a person. Messages of apps are left out, this trigger's own answers among them, and so are edits and
+ * other notices. A message that mentions the app comes as two events; channel and time are the same in both.
+ */
+function slackMessages(payload: unknown): readonly ChannelMessage[] {
+  const field = (name: string): string => textOf(valueAt(payload, `event.${name}`));
+  const [sender, channel, at] = [field('user'), field('channel'), field('ts')];
+  const isMessage = field('type') === 'message' || field('type') === 'app_mention';
+  if (!isMessage || field('subtype') !== '' || field('bot_id') !== '') return [];
+  if (sender === '' || channel === '' || at === '') return [];
+  const thread = field('thread_ts') || at;
+  return [
+    {
+      id: `${channel}:${at}`.slice(0, idCharsMax),
+      sender,
+      displayName: undefined,
+      text: field('text').replaceAll(/^(?:<@[A-Z0-9]{1,30}>\s*)+/g, ''),
+      ownAddress: thread,
+      replyTo: channel,
+      // A session belongs to one consumer, so each person in a thread has one.
+      conversation: `${channel}:${thread}:${sender}`,
+      fields: { From: sender },
+      payload,
+    },
+  ];
 }
 
 function twilioMessages(payload: unknown): readonly ChannelMessage[] {

@@ -48,7 +48,7 @@ export function sessionOf(agentId: string, config: WebhookConfig, sources: Sourc
   if (mode === 'ephemeral') return undefined;
   const given: SessionField[] =
     fields === undefined
-      ? [{ name: 'From', value: sources.message?.sender }]
+      ? [{ name: 'From', value: sources.message?.conversation ?? sources.message?.sender }]
       : fields.map((name) => ({ name, value: lookUp(name, sources) }));
   const id = derivedSessionId(agentId, given);
   if (id !== undefined) return id;

@@ -71,6 +71,19 @@ export function isHubSigned(body: Uint8Array, signature: string | undefined, app
   return timingSafeEqual(createHmac('sha256', appSecret).update(body).digest(), Buffer.from(hex, 'hex'));
 }
 
+/** Slack's signature: `v0=<hex>` over `v0:<timestamp>:<body>`, at most five minutes old. */
+export function isSlackSigned(
+  body: Uint8Array,
+  { signature, timestamp }: Pick<SignedRequest, 'signature' | 'timestamp'>,
+  signingSecret: string,
+  nowMs: number,
+): boolean {
+  const [, hex] = /^v0=([0-9a-f]{64})$/i.exec(signature ?? '') ?? [];
+  if (hex === undefined || timestamp === undefined || !isRecent(timestamp, nowMs)) return false;
+  const expected = createHmac('sha256', signingSecret).update(`v0:${timestamp}:`).update(body).digest();
+  return timingSafeEqual(expected, Buffer.from(hex, 'hex'));
+}
+
 /**
  * Twilio's signature: HMAC-SHA1 in base64 over the whole URL and every form field, name and value without separators,
  * in the order of the names. Fields that are split differently have the same signature, so the id that identifies a

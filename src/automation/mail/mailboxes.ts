@@ -18,6 +18,8 @@ import { MailboxLook, type MailboxLookParts, mailboxState, type MailboxState } f
 import { type MailIntake, type MailTrigger, mailTriggerOf } from './mail-intake.js';
 
 /** IDLE announces new mail; this poll finds what it missed, and serves servers without IDLE. */
+/** How long after the resumption of a suspended tenant its mailbox is read at the latest. */
+const pausedAgainMs = 30_000;
 const lookEveryMs = 20_000;
 /**
  * Longer than a poll of mails that are read quickly. During a longer poll another node may start the same one, and the
@@ -74,18 +76,22 @@ export class Mailboxes {
   }
 
   /** Polls once if the source is due and no other node is polling it. */
-  look(scope: TenantScope, triggerId: string, early: boolean): ReturnType<PollSource> {
+  poll(scope: TenantScope, triggerId: string, early: boolean): ReturnType<PollSource> {
     // Wait before the source is claimed, so that waiting takes none of its time.
-    return this.#places.run(scope.tenantId, () => this.#look(scope, triggerId, early));
+    return this.#places.run(scope.tenantId, () => this.#poll(scope, triggerId, early));
   }
 
-  async #look(scope: TenantScope, triggerId: string, early: boolean): ReturnType<PollSource> {
+  async #poll(scope: TenantScope, triggerId: string, early: boolean): ReturnType<PollSource> {
     const { store, live } = this.#parts;
     const found = mailTriggerOf(await live.get(triggerId));
     const imap = found?.config.imap;
     if (found === undefined || imap === undefined || !found.trigger.enabled) {
       this.#close(triggerId);
       return { items: [] };
+    }
+    if (found.trigger.suspended) {
+      this.#close(triggerId);
+      return { items: [], againInMs: pausedAgainMs };
     }
     const source = await store.inTenant(scope, (tx) => takeDue(scope, tx, triggerId, holdMs, early));
     if (source === null) {

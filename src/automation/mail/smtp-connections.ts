@@ -1,14 +1,14 @@
 import ipaddr from 'ipaddr.js';
 import type { Time, Timer } from '../../../cluster/index.js';
 
-/** Connections per address; in IPv6 per customer network, since a customer has any number of addresses there. */
+/** Per IPv4 address, or per IPv6 network of 64 bits: the holder of such a network can use any address in it. */
 const connectionsOfOneMax = 20;
-/** The time of a whole connection: a sender that sends a byte now and then must release its place too. */
+/** The longest connection. The limit on silence does not end one whose sender sends a byte now and then. */
 const connectionMs = 600_000;
-/** A hundred mails to twenty recipients each. A sender with more opens another connection. */
+/** Enough for a hundred mails to twenty recipients each. A sender with more mails opens another connection. */
 const commandsMax = 2_500;
 const mailsMax = 100;
-/** A sender with this many unknown recipients is guessing addresses. */
+/** A connection that names more unknown recipients is closed, since its sender probably guesses addresses. */
 const unknownRecipientsMax = 20;
 
 interface Connection {
@@ -19,7 +19,7 @@ interface Connection {
   unknownRecipients: number;
 }
 
-/** The open connections and what each has used, by id. */
+/** Counts what each open connection does, and ends those that exceed a limit. */
 export class SmtpConnections {
   readonly #time: Time;
   readonly #end: (id: string) => void;
@@ -56,7 +56,7 @@ export class SmtpConnections {
     if (connection.commands > commandsMax) this.#end(id);
   }
 
-  /** Returns false if the connection has sent enough. */
+  /** Returns false if the connection has sent its largest number of mails. */
   countMail(id: string): boolean {
     const connection = this.#open.get(id);
     if (connection === undefined) return false;
@@ -72,7 +72,7 @@ export class SmtpConnections {
   }
 }
 
-/** The key under which a remote address is counted. */
+/** The address or network whose connections are counted together. */
 export function shareOf(address: string): string {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);

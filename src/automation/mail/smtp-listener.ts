@@ -137,6 +137,8 @@ export class SmtpListener {
         : undefined;
     const found = mailTriggerOf(byId ?? (claimed === undefined ? undefined : await live.get(claimed)));
     if (found === undefined || !found.trigger.enabled) return undefined;
+    // The sender's server tries again for days; a resumed tenant loses no mail.
+    if (found.trigger.suspended) throw new SmtpRefusal(451, 'The recipient is suspended, try again later');
     return found.config.imap === undefined ? found : undefined;
   }
 

@@ -15,7 +15,14 @@ import {
 } from '../../http/operations/index.js';
 import { deliveryAnswer, deliveryAnswerOf } from './responses.js';
 import type { Outbox } from '../outbox/outbox.js';
-import { enrichedAnswer, executionAnswer, executionAnswerOf, type History, statsAnswer } from './history.js';
+import {
+  enrichedAnswer,
+  executionAnswer,
+  executionAnswerOf,
+  type History,
+  ownStatsAnswer,
+  statsAnswer,
+} from './history.js';
 
 export interface HistoryOperationParts {
   readonly history: History;
@@ -64,6 +71,16 @@ export function historyOperations({ history, outbox }: HistoryOperationParts): r
       handle: async ({ caller }) => one(await history.stats(caller.scope)),
     }),
     declare({
+      name: 'triggers.stats-of',
+      method: 'GET',
+      path: '/api/triggers/:id/stats',
+      title: 'One trigger in figures',
+      access: tenantCaller('triggers:read'),
+      params: z.object({ id: z.uuid() }),
+      output: oneShape(ownStatsAnswer),
+      handle: async ({ caller, params }) => one(await history.statsOf(caller.scope, params.id)),
+    }),
+    declare({
       name: 'deliveries.list',
       method: 'GET',
       path: '/api/v1/deliveries',
@@ -97,6 +114,7 @@ export function historyOperations({ history, outbox }: HistoryOperationParts): r
     declare({
       name: 'deliveries.replay',
       method: 'POST',
+      audit: 'deliveries.replay',
       path: '/api/v1/deliveries/:id/replay',
       title: 'Send a failed answer once more',
       description: 'Starts at the chunk that failed and uses the trigger’s current configuration.',

@@ -74,6 +74,11 @@ export const statsAnswer = z.object({
   avg_latency_ms: z.number(),
 });
 
+export const ownStatsAnswer = z.object({
+  executions: z.object({ total: z.int(), completed: z.int(), failed: z.int() }),
+  avg_latency_ms: z.number(),
+});
+
 /** The history of triggers' messages. */
 export class History {
   readonly #store: Store;
@@ -179,6 +184,17 @@ export class History {
       started_at: null,
       finished_at: null,
     };
+  }
+
+  statsOf(scope: TenantScope, triggerId: string): Promise<z.input<typeof ownStatsAnswer>> {
+    return this.#store.inTenant(scope, async (tx) => {
+      present(await findTrigger(scope, tx, triggerId));
+      const { total, completed, failed, avg_latency_ms } = await countTriggered(tx, triggerId);
+      return {
+        executions: { total, completed, failed },
+        avg_latency_ms: Math.round(avg_latency_ms ?? 0),
+      };
+    });
   }
 
   stats(scope: TenantScope): Promise<z.input<typeof statsAnswer>> {

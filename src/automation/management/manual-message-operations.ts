@@ -11,6 +11,7 @@ export function manualOperations(messages: ManualMessages): readonly Operation[]
     declare({
       name: 'sessions.manual-message',
       method: 'POST',
+      audit: 'sessions.manual-message',
       path: '/api/v1/sessions/:id/manual-message',
       title: 'Write to the person in a session yourself',
       description:

@@ -128,6 +128,7 @@ function writing({ triggers, publicUrl, time }: TriggerOperationParts): readonly
     declare({
       name: 'triggers.create',
       method: 'POST',
+      audit: 'triggers.create',
       path: '/api/triggers',
       title: 'Create a trigger',
       description: 'The response is the only place that shows a webhook’s secret.',
@@ -161,6 +162,7 @@ function writing({ triggers, publicUrl, time }: TriggerOperationParts): readonly
     declare({
       name: 'triggers.update',
       method: 'PATCH',
+      audit: 'triggers.update',
       path: '/api/triggers/:id',
       title: 'Change a trigger',
       description: 'A JSON Merge Patch (RFC 7396), which also applies inside `trigger_config`.',
@@ -181,6 +183,7 @@ function writing({ triggers, publicUrl, time }: TriggerOperationParts): readonly
     declare({
       name: 'triggers.delete',
       method: 'DELETE',
+      audit: 'triggers.delete',
       path: '/api/triggers/:id',
       title: 'Delete a trigger',
       description: 'Running turns continue, but their answers cannot be sent. Waiting messages are dropped.',
@@ -195,6 +198,7 @@ function writing({ triggers, publicUrl, time }: TriggerOperationParts): readonly
     declare({
       name: 'triggers.rotate-secret',
       method: 'POST',
+      audit: 'triggers.rotate-secret',
       path: '/api/triggers/:id/rotate-secret',
       title: 'Give a webhook a new secret',
       description:
@@ -230,6 +234,7 @@ function switching({ triggers, publicUrl, time }: TriggerOperationParts): readon
     declare({
       name: enabled ? 'triggers.enable' : 'triggers.disable',
       method: 'POST',
+      audit: enabled ? 'triggers.enable' : 'triggers.disable',
       path: enabled ? '/api/triggers/:id/enable' : '/api/triggers/:id/disable',
       title: enabled ? 'Switch a trigger on' : 'Switch a trigger off',
       access: tenantUser('triggers:update'),
@@ -246,6 +251,7 @@ function trying({ dryRuns, manualRuns }: TriggerOperationParts): readonly Operat
     declare({
       name: 'triggers.test',
       method: 'POST',
+      audit: { exempt: 'a dry run that changes nothing' },
       path: '/api/triggers/:id/test',
       title: 'See what a payload would lead to',
       description: 'Runs the checks of a message on its first message. Calls no model and writes nothing.',
@@ -270,6 +276,7 @@ function trying({ dryRuns, manualRuns }: TriggerOperationParts): readonly Operat
     declare({
       name: 'triggers.invoke',
       method: 'POST',
+      audit: { exempt: 'turns leave no entry; the execution is their record' },
       path: '/api/triggers/:id/invoke',
       title: 'Run a trigger now',
       description: 'The payload becomes the agent’s context. The response is that of a webhook in sync mode.',

@@ -37,7 +37,10 @@ export const createdAnswer = z.object({
     agent_id: z.uuid(),
     name: z.string(),
     trigger_type: z.enum(triggerTypes),
-    webhook_secret: z.string().optional().describe('For webhooks only. Shown only once.'),
+    webhook_secret: z
+      .string()
+      .optional()
+      .describe('For webhooks and triggers with a callback. Shown only once.'),
     enabled: z.boolean(),
   }),
   webhook_url: z.string().optional().describe('For webhooks only.'),

@@ -112,7 +112,7 @@ export class Triggers {
     const beginning = await this.#parts.beginning(scope, parsed);
     const destinations = destinationsOf(parsed, this.#parts.channels);
     const id = this.#parts.ids.uuid();
-    const secret = fields.trigger_type === 'webhook' ? this.#newSecret() : undefined;
+    const secret = hasSecret(parsed) ? this.#newSecret() : undefined;
     return this.#arming(scope, async (tx) => {
       if ((await countTriggers(scope, tx)) >= triggersMax) {
         throw new PlatformError('conflict', {
@@ -217,12 +217,14 @@ export class Triggers {
   rotateSecret(caller: TenantCaller, id: string, graceMs: number): Promise<CreatedTrigger> {
     return this.#changing(caller.scope, async (tx) => {
       const before = present(await lockTrigger(caller.scope, tx, id));
-      if (before.secret_id === null) {
-        throw new PlatformError('conflict', { message: 'Only triggers of type webhook have a secret.' });
+      if (before.secret_id === null && !hasSecret(parseTriggerConfig(before.trigger_type, before.config))) {
+        throw new PlatformError('conflict', {
+          message: 'Only triggers of type webhook and triggers with a callback have a secret.',
+        });
       }
       const secret = this.#newSecret();
-      await this.#parts.vault.putOwned(tx, ownerOf(id), actorOf(caller), secret, graceMs);
-      const row = await setFormerSecret(caller.scope, tx, id, graceMs);
+      const secretId = await this.#parts.vault.putOwned(tx, ownerOf(id), actorOf(caller), secret, graceMs);
+      const row = await setFormerSecret(caller.scope, tx, id, { secretId, graceMs });
       await this.#audit(tx, caller, 'trigger.secret-rotated', row);
       return { result: { row, secret }, id };
     });
@@ -299,6 +301,11 @@ export class Triggers {
       details: { name, type },
     });
   }
+}
+
+/** Webhooks are signed with it by their senders, and callbacks by the platform. */
+function hasSecret({ type, config }: TriggerConfig): boolean {
+  return type === 'webhook' || config.execution.callback !== undefined;
 }
 
 function refuseUnreadable(config: ScheduleConfig, nowMs: number): void {

@@ -36,6 +36,7 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
     declare({
       name: 'triggers.webhook',
       method: 'POST',
+      audit: { exempt: 'webhooks leave no entry; the trigger execution is their record' },
       path: '/api/triggers/webhook/:id',
       title: 'Execute a webhook trigger',
       description:
@@ -55,6 +56,9 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
         'authorization',
         'x-twilio-signature',
         'x-hub-signature-256',
+        'x-slack-signature',
+        'x-slack-request-timestamp',
+        'x-slack-retry-num',
         'host',
       ],
       output: z.unknown(),
@@ -109,6 +113,7 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
             caller.address,
           );
         }
+        if (trigger.suspended) throw new PlatformError('tenant_suspended');
         const { 'hub.mode': mode, 'hub.verify_token': token = '', 'hub.challenge': challenge } = query;
         if (
           mode !== 'subscribe' ||

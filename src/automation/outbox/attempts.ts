@@ -96,19 +96,24 @@ export class Attempts {
       const trigger = await this.#parts.live.get(delivery.trigger_id);
       if (trigger === undefined) throw new Unsendable('The trigger was deleted.');
       const content = this.#parts.seal.open(scope, delivery.sealed, deliveryContent);
-      if (trigger.parsed.type !== 'webhook') {
+      const { parsed } = trigger;
+      if (
+        parsed.type === 'email' &&
+        (content.mail !== undefined || parsed.config.execution.callback === undefined)
+      ) {
         const send = () => this.#mail(delivery, trigger, content, mayBegin);
         return { ...(await this.#whileOpen(scope, delivery, content, send)), delayMs: 0 };
       }
-      const { config } = trigger.parsed;
+      const { execution } = parsed.config;
+      const channel = parsed.type === 'webhook' ? parsed.config.channel : undefined;
       const nowMs = this.#parts.time.wallMs();
       const send = async (signal: AbortSignal): Promise<AttemptResult> => {
         const request = await outgoingRequest(this.#parts, {
           scope,
-          config,
+          config: { execution, channel },
           secrets: validSecrets(trigger, nowMs),
           content,
-          key: `${delivery.key}:${delivery.chunk}`,
+          key: `${delivery.execution_id ?? delivery.key}:${delivery.chunk}`,
           now: new Date(nowMs),
           names: {
             agent_response: content.chunks[delivery.chunk - 1] ?? '',
@@ -123,7 +128,7 @@ export class Attempts {
         return this.#fetchOnce(request, signal, timeoutMs, mayBegin);
       };
       const result = await this.#whileOpen(scope, delivery, content, send);
-      return { ...result, delayMs: config.execution.split_config.inter_chunk_delay_ms };
+      return { ...result, delayMs: execution.split_config.inter_chunk_delay_ms };
     } catch (error) {
       if (!mayBegin() && isUnsent(error)) throw new ClaimLost();
       return { ...failureOf(error), delayMs: 0 };
@@ -195,7 +200,7 @@ export class Attempts {
   }
 
   async #fetchOnce(
-    { url, method, headers, body, ours }: SignedRequest,
+    { url, method, headers, body, ours, faultIn }: SignedRequest,
     signal: AbortSignal,
     timeoutMs: number,
     mayBegin: () => boolean,
@@ -214,6 +219,8 @@ export class Attempts {
       // A redirect is reported to the trigger's owner; following it would send the signature elsewhere.
       redirectsMax: 0,
     });
+    const fault = answer.status === 200 ? faultIn?.(Buffer.from(answer.body).toString()) : undefined;
+    if (fault !== undefined) return { kind: 'failed', error: fault, final: true };
     return { kind: 'answered', status: answer.status, retryAfter: answer.headers['retry-after'] };
   }
 }

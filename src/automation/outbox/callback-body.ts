@@ -1,4 +1,5 @@
 import type { Callback } from '../triggers/config/execution-config.js';
+import type { TurnFailure } from './delivery-content.js';
 import { textOf } from '../../infra/expressions/index.js';
 import { fillAddress, fillJson, type Names } from '../triggers/templates.js';
 
@@ -27,6 +28,7 @@ export function callbackRequest(
   callback: Callback,
   context: Names,
   chunk: ChunkNames,
+  error?: TurnFailure,
 ): OutgoingRequest | undefined {
   // The platform's own names override the context: a sender must not choose an id.
   const names = { ...context, ...chunk };
@@ -34,13 +36,25 @@ export function callbackRequest(
   if (url === undefined || !URL.canParse(url)) return undefined;
   const contentType = callback.content_type ?? jsonType;
   const content =
-    callback.body_template === undefined ? { ...chunk } : fillJson(callback.body_template, names);
+    error === undefined
+      ? callback.body_template === undefined
+        ? { ...chunk }
+        : fillJson(callback.body_template, names)
+      : failureBody(error, chunk);
   return {
     url,
     method: callback.method,
     headers: { 'content-type': contentType },
     body: encoded(content, contentType),
   };
+}
+
+/** The same for every trigger: a template made for an answer has no place for an error. */
+function failureBody(
+  error: TurnFailure,
+  { session_id, execution_id, trigger_id }: ChunkNames,
+): Readonly<Record<string, unknown>> {
+  return { agent_response: null, error, session_id, execution_id, trigger_id };
 }
 
 function encoded(content: unknown, contentType: string): string {

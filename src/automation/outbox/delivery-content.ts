@@ -3,8 +3,13 @@ import { type Ready, whenReady } from '../../kernel/ready.js';
 import { derivedTransform, type TextWay, transformed } from './replies/transform.js';
 import { splitAnswer } from './replies/split.js';
 import type { TriggerConfig } from '../triggers/config/trigger-config.js';
+import type { EmailConfig } from '../triggers/config/source-configs.js';
 import type { WebhookConfig } from '../triggers/config/webhook-config.js';
 import { mailPlace, type MessagePayload } from '../messages/message-payload.js';
+
+const turnFailure = z.object({ code: z.string(), message: z.string() });
+
+export type TurnFailure = z.output<typeof turnFailure>;
 
 /** The sealed content of a delivery. Destination and credential are read from the trigger when it is sent. */
 export const deliveryContent = z.object({
@@ -13,6 +18,8 @@ export const deliveryContent = z.object({
   reply: z.object({ to: z.string(), from: z.string() }).optional(),
   mail: mailPlace.optional(),
   consumerKey: z.string().optional(),
+  /** Why the turn gave no answer; then the only chunk is empty. */
+  error: turnFailure.optional(),
   /** Written by a person: sent in any control mode. */
   manual: z.boolean(),
   /** The unsplit text, to compare a repeat: the splitting depends on the trigger, which may change meanwhile. */
@@ -32,16 +39,24 @@ export function hasReplyRoute(
       return execution.callback !== undefined || (channel?.auth !== undefined && reply !== undefined);
     }
     case 'email':
-      return parsed.config.reply && reply !== undefined && mail !== undefined;
+      return parsed.config.execution.callback !== undefined || hasMailRoute(parsed.config, { reply, mail });
     case 'schedule':
     case 'db_event':
-      return false;
+      return parsed.config.execution.callback !== undefined;
   }
+}
+
+/** Whether answers go back to the sender as mails. */
+export function hasMailRoute(
+  config: EmailConfig,
+  { reply, mail }: Pick<MessagePayload, 'reply' | 'mail'>,
+): boolean {
+  return config.reply && reply !== undefined && mail !== undefined;
 }
 
 /** Whether answers are sent as our own requests instead of in the response to the sender. */
 export function repliesOutOfBand({ execution, channel }: WebhookConfig): boolean {
-  return execution.mode === 'async' || channel?.type === 'whatsapp_cloud';
+  return execution.mode === 'async' || (channel !== undefined && channel.type !== 'twilio');
 }
 
 export interface PreparedAnswer {
@@ -49,7 +64,7 @@ export interface PreparedAnswer {
   readonly truncated: boolean;
 }
 
-/** Prepares the answer for sending: transformed, then split. Mails are neither. */
+/** Prepares the answer for sending: transformed, then split. Mails are neither. Without `mail` it goes to the callback. */
 export async function prepareAnswer(
   way: TextWay,
   parsed: TriggerConfig,
@@ -67,7 +82,8 @@ export async function prepareAnswer(
   },
   manual = false,
 ): Promise<PreparedAnswer> {
-  const { chunks, truncated } = await chunksOf(way, parsed, text);
+  const { chunks, truncated } =
+    mail === undefined ? await chunksOf(way, parsed, text) : { chunks: [text], truncated: false };
   return {
     truncated,
     content: {
@@ -82,8 +98,22 @@ export async function prepareAnswer(
 }
 
 function chunksOf(way: TextWay, parsed: TriggerConfig, text: string): Ready<ReturnType<typeof splitAnswer>> {
-  if (parsed.type !== 'webhook') return { chunks: [text], truncated: false };
-  const { execution, response_adapter: adapter } = parsed.config;
-  const transform = execution.callback?.response_transform ?? derivedTransform(adapter.format);
+  const { execution } = parsed.config;
+  const format = parsed.type === 'webhook' ? parsed.config.response_adapter.format : 'raw';
+  const transform = execution.callback?.response_transform ?? derivedTransform(format);
   return whenReady(transformed(way, text, transform), (whole) => splitAnswer(whole, execution.split_config));
+}
+
+/** What the callback is told of a turn that gave no answer. */
+export function failureContent(
+  error: TurnFailure,
+  { context, consumerKey }: Pick<MessagePayload, 'context' | 'consumerKey'>,
+): DeliveryContent {
+  return {
+    chunks: [''],
+    context,
+    error,
+    manual: false,
+    ...(consumerKey === undefined ? {} : { consumerKey }),
+  };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { SecretRef, SecretValue, Vault } from '../../tenancy/vault/index.js';
-import type { CallbackAuth } from '../triggers/config/execution-config.js';
+import type { Callback, CallbackAuth } from '../triggers/config/execution-config.js';
 import type { SecretFields } from '../triggers/config/fields.js';
 import type { ChannelAddresses } from '../triggers/config/trigger-config.js';
 import type { WebhookConfig } from '../triggers/config/webhook-config.js';
@@ -22,11 +22,15 @@ export interface OutgoingParts {
 /** A chunk as one request, with its credential and signature. `ours`: the operator configured the destination. */
 export interface SignedRequest extends OutgoingRequest {
   readonly ours: boolean;
+  /** The fault that a success status hides, if the receiver reports faults in the body. */
+  readonly faultIn?: (body: string) => string | undefined;
 }
 
 export interface Chunk {
   readonly scope: TenantScope;
-  readonly config: WebhookConfig;
+  readonly config: Pick<WebhookConfig, 'channel'> & {
+    readonly execution: { readonly callback?: Callback | undefined };
+  };
   /** The trigger's secrets, the current one first. */
   readonly secrets: readonly SecretValue[];
   readonly content: DeliveryContent;
@@ -46,15 +50,20 @@ export async function outgoingRequest(parts: OutgoingParts, chunk: Chunk): Promi
     );
   }
   const secret = (await resolve(parts, chunk.scope, channel.auth)).reveal();
-  return channel.type === 'twilio'
-    ? twilioMessage(parts.channels.twilio, secret, reply, chunk)
-    : whatsappMessage(parts.channels.whatsapp_cloud, secret, reply, chunk);
+  switch (channel.type) {
+    case 'twilio':
+      return twilioMessage(parts.channels.twilio, secret, reply, chunk);
+    case 'whatsapp_cloud':
+      return whatsappMessage(parts.channels.whatsapp_cloud, secret, reply, chunk);
+    case 'slack':
+      return slackMessage(parts.channels.slack, secret, reply, chunk);
+  }
 }
 
 async function callbackOf(parts: OutgoingParts, chunk: Chunk): Promise<SignedRequest> {
   const { callback } = chunk.config.execution;
-  const request =
-    callback === undefined ? undefined : callbackRequest(callback, chunk.content.context, chunk.names);
+  const { context, error } = chunk.content;
+  const request = callback === undefined ? undefined : callbackRequest(callback, context, chunk.names, error);
   if (callback === undefined || request === undefined) {
     throw new Unsendable('The URL of the callback cannot be filled in from the message.');
   }
@@ -137,6 +146,30 @@ function whatsappMessage(base: string, secret: string, reply: Reply, { names, ke
       type: 'text',
       text: { preview_url: false, body: names.agent_response },
     }),
+  };
+}
+
+const slackSecret = z.object({ bot_token: z.string().min(1) });
+const slackAnswer = z.object({ ok: z.boolean(), error: z.string().max(200).optional() });
+
+function slackMessage(base: string, secret: string, reply: Reply, { names, key }: Chunk): SignedRequest {
+  const parsed = slackSecret.safeParse(jsonOf(secret));
+  if (!parsed.success) throw new Unsendable('The channel secret must be a JSON object with a bot_token.');
+  return {
+    url: `${base.replace(/\/+$/, '')}/api/chat.postMessage`,
+    method: 'POST',
+    ours: true,
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      authorization: `Bearer ${parsed.data.bot_token}`,
+      'idempotency-key': key,
+    },
+    body: JSON.stringify({ channel: reply.to, thread_ts: reply.from, text: names.agent_response }),
+    faultIn: (body) => {
+      const answer = slackAnswer.safeParse(jsonOf(body));
+      if (answer.success && answer.data.ok) return undefined;
+      return `Slack refused the message: ${answer.data?.error ?? 'its answer cannot be read'}.`;
+    },
   };
 }
 

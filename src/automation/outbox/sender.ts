@@ -69,7 +69,7 @@ interface Line {
 export class Sender {
   readonly #parts: SenderParts;
   readonly #attempts: Attempts;
-  readonly #rounds: ClaimLoop<Line>;
+  readonly #loop: ClaimLoop<Line>;
   readonly #finishes: BatchWriter<FinishedRow, Finish>;
   readonly #lines: BatchWriter<LineRow, LineState>;
 
@@ -79,7 +79,7 @@ export class Sender {
     const { store, writers, time, scopeOf, report } = parts;
     this.#finishes = writers.writer(finishTarget({ holdMs }));
     this.#lines = writers.writer(lineTarget({ holdMs }));
-    this.#rounds = new ClaimLoop<Line>({
+    this.#loop = new ClaimLoop<Line>({
       time,
       report,
       keyOf: ({ scope, sessionId }) => `${scope.tenantId} ${sessionId}`,
@@ -102,23 +102,23 @@ export class Sender {
   }
 
   start(): void {
-    this.#rounds.start();
+    this.#loop.start();
   }
 
   /** The claims on deliveries, for when a process has gone. */
   get claims(): ClaimedWork {
-    return { table: deliveryClaims, lookAtOnce: () => this.#rounds.lookAtOnce() };
+    return { table: deliveryClaims, lookAtOnce: () => this.#loop.lookAtOnce() };
   }
 
   /** Waits for attempts in progress. Other nodes find the rest, or this node does at its next start. */
   async stop(): Promise<void> {
-    await this.#rounds.stop();
+    await this.#loop.stop();
     this.#attempts.stop();
   }
 
   /** Announces that the session has something to send. */
   hint(scope: TenantScope, sessionId: string): void {
-    this.#rounds.ask({ scope, sessionId });
+    this.#loop.ask({ scope, sessionId });
   }
 
   /**
@@ -134,7 +134,7 @@ export class Sender {
     let tellBegun: (first: Begun | undefined) => void = () => undefined;
     const begun = new Promise<Begun | undefined>((resolve) => void (tellBegun = resolve));
     // Reserve a place first: a recorded attempt that waits for one would run out of time.
-    const mayBegin = answer !== undefined && this.#rounds.askNow({ scope, sessionId, begun });
+    const mayBegin = answer !== undefined && this.#loop.askNow({ scope, sessionId, begun });
     let looksOn = true;
     const claimed = instantOf(this.#parts.time);
     try {
@@ -222,7 +222,7 @@ export class Sender {
       session_id: sessionId,
       claim: this.#parts.ids.uuid(),
       ended,
-      goesOn: takesNext && !this.#rounds.stopped,
+      goesOn: takesNext && !this.#loop.stopped,
     });
     if (ended !== undefined && state.ageMs !== undefined) {
       if (ended.next.step === 'over') measures.attempted(ended.next.status, state.ageMs);

@@ -37,6 +37,8 @@ const keepMs = 24 * 3_600_000;
 const holdMs = 60_000;
 /** The pause before the next poll if this one did not read all rows. */
 const soonMs = 10;
+/** How long after the resumption of a suspended tenant its source is read at the latest. */
+const pausedAgainMs = 30_000;
 const messageCharsMax = 200_000;
 
 export interface DatabaseEventsParts {
@@ -92,7 +94,7 @@ export class DatabaseEvents {
   }
 
   /** Polls once if the source is due and no other node is polling it. */
-  async look(
+  async poll(
     scope: TenantScope,
     triggerId: string,
     early: boolean,
@@ -106,6 +108,7 @@ export class DatabaseEvents {
     const { config } = trigger.parsed;
     // A little later than due, so that it is due by the store's clock too.
     const againInMs = config.poll_ms + soonMs;
+    if (trigger.suspended) return { items: [], againInMs: pausedAgainMs };
     if (this.#parts.isFull()) return { items: [], againInMs };
     const source = await store.inTenant(scope, (tx) => takeDue(scope, tx, triggerId, holdMs, early));
     if (source === null) {

@@ -85,7 +85,8 @@ export class Schedules {
         state: { ...state, handled_ms: nowMs },
         dueAt: next === undefined || !trigger.enabled ? undefined : new Date(next),
       });
-      if (schedule === undefined || !trigger.enabled) return [];
+      // A suspended tenant's firings pass; the schedule goes on when the tenant is resumed.
+      if (schedule === undefined || !trigger.enabled || trigger.suspended) return [];
       const busy = !config.allow_overlap && (await isRunning(scope, tx, triggerId));
       const items: InboxMessage[] = [];
       for (const firingMs of busy ? [] : firingsDue(schedule, config, handledMs, nowMs)) {

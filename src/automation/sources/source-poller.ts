@@ -12,7 +12,7 @@ const sweepEveryMs = 500;
 const lateMs = 3_000;
 const sourcesMax = 200;
 /** Concurrent polls: in total, and per tenant. */
-const looksMax = { all: 1_000, each: 500 };
+const pollsMax = { all: 1_000, each: 500 };
 const errorCharsMax = 500;
 /** The pause after a failed poll; doubled with each further failure. */
 const pauseMs = 15_000;
@@ -27,7 +27,7 @@ export type PollSource = (
 export interface SourcePollerParts {
   readonly store: Store;
   readonly runner: Pick<InboxRunner, 'begin'>;
-  readonly looks: Readonly<Partial<Record<SourceKind, PollSource>>>;
+  readonly polls: Readonly<Partial<Record<SourceKind, PollSource>>>;
   readonly measures: Pick<TriggerMeasures, 'accepted'>;
   readonly time: Time;
   readonly scopeOf: (tenantId: string) => TenantScope;
@@ -45,17 +45,17 @@ interface Source {
 /** Polls the sources of triggers when they are due. */
 export class SourcePoller {
   readonly #parts: SourcePollerParts;
-  readonly #rounds: ClaimLoop<Source>;
+  readonly #loop: ClaimLoop<Source>;
 
   constructor(parts: SourcePollerParts) {
     this.#parts = parts;
     const { store, time, scopeOf, report } = parts;
-    this.#rounds = new ClaimLoop<Source>({
+    this.#loop = new ClaimLoop<Source>({
       time,
       report,
       keyOf: ({ triggerId }) => triggerId,
       shareOf: ({ scope }) => scope.tenantId,
-      work: (source) => this.#look(source),
+      work: (source) => this.#poll(source),
       findDue: async () =>
         (await store.directory((tx) => dueSources(tx, lateMs, sourcesMax))).map(
           ({ tenant_id, trigger_id, kind }) => ({
@@ -66,33 +66,33 @@ export class SourcePoller {
           }),
         ),
       everyMs: sweepEveryMs,
-      room: looksMax,
-      names: { working: 'looking at a trigger', finding: 'looking for triggers that are due' },
+      room: pollsMax,
+      names: { working: 'polling a trigger', finding: 'finding triggers that are due' },
     });
   }
 
   start(): void {
-    this.#rounds.start();
+    this.#loop.start();
   }
 
   /** The claims on sources, for when a process has gone. */
   get claims(): ClaimedWork {
-    return { table: sourceClaims(lateMs), lookAtOnce: () => this.#rounds.lookAtOnce() };
+    return { table: sourceClaims(lateMs), lookAtOnce: () => this.#loop.lookAtOnce() };
   }
 
   stop(): Promise<void> {
-    return this.#rounds.stop();
+    return this.#loop.stop();
   }
 
-  look(scope: TenantScope, triggerId: string, kind: SourceKind, early = false): void {
-    this.#rounds.ask({ scope, triggerId, kind, early });
+  poll(scope: TenantScope, triggerId: string, kind: SourceKind, early = false): void {
+    this.#loop.ask({ scope, triggerId, kind, early });
   }
 
-  async #look(source: Source): Promise<Later<Source> | undefined> {
-    const { store, runner, looks, measures, report } = this.#parts;
+  async #poll(source: Source): Promise<Later<Source> | undefined> {
+    const { store, runner, polls, measures, report } = this.#parts;
     const { scope, triggerId, kind, early } = source;
     try {
-      const found = await looks[kind]?.(scope, triggerId, early);
+      const found = await polls[kind]?.(scope, triggerId, early);
       for (const item of found?.items ?? []) {
         measures.accepted(kind);
         runner.begin(item);
@@ -105,7 +105,7 @@ export class SourcePoller {
         noteFailure(scope, tx, triggerId, pauseMs, message),
       );
       // The owner sees the error with the trigger; the log needs only the first in a row.
-      if (failures === 1) report(`looking at a trigger of kind ${kind}`, error);
+      if (failures === 1) report(`polling a trigger of kind ${kind}`, error);
       return undefined;
     }
   }

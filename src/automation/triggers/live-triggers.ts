@@ -17,6 +17,8 @@ export interface LiveTrigger {
   readonly limits: TenantLimits;
   readonly agentId: string;
   readonly enabled: boolean;
+  /** Whether the operator has suspended the tenant: nothing starts, and nothing is lost that can wait. */
+  readonly suspended: boolean;
   /** Increases with every change. */
   readonly revision: number;
   readonly parsed: TriggerConfig;
@@ -131,6 +133,7 @@ export class LiveTriggers {
       limits: limitsOf(row.plan, row.settings),
       agentId: row.agent_id,
       enabled: row.enabled,
+      suspended: row.suspended,
       revision: row.revision,
       parsed: parseTriggerConfig(row.trigger_type, row.config),
       secrets:

@@ -58,9 +58,9 @@ export interface TurnPort {
   runTurn(order: TurnOrder): Promise<TurnOutcome>;
   /** The outcome of a turn that has ended. */
   outcomeOf(order: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<TurnOutcome | undefined>;
-  /** The refusal of a turn for lack of tokens; undefined if the tenant pays for the agent's model itself. */
+  /** The refusal of a turn for lack of tokens or money, or by the rules of its key; undefined if the tenant pays for the agent's model itself. */
   tokenRefusal(
-    tenant: Pick<TurnOrder, 'scope' | 'limits'>,
+    tenant: Pick<TurnOrder, 'scope' | 'limits' | 'keyId'>,
     agentId: string,
   ): Promise<PlatformError | undefined>;
 }

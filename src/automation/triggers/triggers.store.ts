@@ -156,10 +156,10 @@ export function setFormerSecret(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
   id: string,
-  graceMs: number,
+  { secretId, graceMs }: { readonly secretId: string; readonly graceMs: number },
 ): Promise<TriggerRow> {
   return tx.one(sql.type(triggerRow)`
-    update triggers set former_secret_until = now() + ${graceMs} * interval '1 millisecond',
+    update triggers set secret_id = ${secretId}, former_secret_until = now() + ${graceMs} * interval '1 millisecond',
       revision = revision + 1, updated_at = now()
     where tenant_id = ${tenantId} and id = ${id} returning ${columns}`);
 }
@@ -187,14 +187,16 @@ const liveRow = z.object({
   former_secret_until: z.date().nullable(),
   plan: z.enum(plans),
   settings: tenantSettings,
+  suspended: z.boolean(),
 });
 export type LiveRow = z.output<typeof liveRow>;
 
 const byId: HotStatement<LiveRow> = {
   name: 'triggers_by_id',
   text: `select r.tenant_id, r.id, r.agent_id, r.name, r.trigger_type, r.config, r.enabled, r.revision, r.secret_id,
-      r.former_secret_until, t.plan, t.settings
-    from triggers r join tenant_plans t on t.tenant_id = r.tenant_id where r.id = any($1::uuid[])`,
+      r.former_secret_until, t.plan, t.settings, t.suspended
+    from triggers r join tenant_plans t on t.tenant_id = r.tenant_id where r.id = any($1::uuid[])
+      and not t.deleting`,
   row: liveRow,
 };
 

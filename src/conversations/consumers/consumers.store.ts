@@ -99,14 +99,32 @@ export async function markDenied(tx: TenantTransaction, { key, reason, by, at }:
 }
 
 /** True if the key was denied. The row of a consumer that was never seen is deleted. */
-export async function markAllowed(tx: TenantTransaction, key: string): Promise<boolean> {
+export async function markAllowed(
+  tx: TenantTransaction,
+  key: string,
+  erased: readonly string[],
+): Promise<boolean> {
   const { tenantId } = tx.scope;
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`
     update consumers set blocked = false, blocked_reason = null, blocked_by = null, blocked_at = null
-    where tenant_id = ${tenantId} and consumer_key = ${key} and blocked`);
+    where tenant_id = ${tenantId} and consumer_key = any(${sql.array([key, ...erased], 'text')}) and blocked`);
   await tx.query(sql.typeAlias('nothing')`
-    delete from consumers where tenant_id = ${tenantId} and consumer_key = ${key}
-      and first_seen is null and not blocked`);
+    delete from consumers where tenant_id = ${tenantId}
+      and consumer_key = any(${sql.array([key, ...erased], 'text')}) and first_seen is null and not blocked`);
+  return rowCount > 0;
+}
+
+/** Deletes the consumer. A block stays under `hashed`, without its reason. True if the consumer was blocked. */
+export async function eraseConsumer(tx: TenantTransaction, key: string, hashed: string): Promise<boolean> {
+  const { tenantId } = tx.scope;
+  const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+    with gone as (
+      delete from consumers where tenant_id = ${tenantId} and consumer_key = ${key}
+      returning blocked, blocked_by, blocked_at
+    )
+    insert into consumers (tenant_id, consumer_key, latest_at, blocked, blocked_by, blocked_at)
+    select ${tenantId}, ${hashed}, blocked_at, true, blocked_by, blocked_at from gone where blocked
+    on conflict (tenant_id, consumer_key) do update set blocked_at = excluded.blocked_at`);
   return rowCount > 0;
 }
 

@@ -1,4 +1,5 @@
 import { recordAudit } from '../../tenancy/audit/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { actorOf, type TenantCaller } from '../../kernel/caller.js';
 import type { Time } from '../../../cluster/index.js';
 import { recordRealtimeEvent } from '../realtime/index.js';
@@ -42,6 +43,8 @@ export interface ConsumersParts {
   readonly feed: ChangeFeed;
   readonly figuresOf: FiguresOf;
   readonly time: Time;
+  /** The keys under which a block of this consumer stands after an erasure. */
+  readonly erasedKeys: (scope: TenantScope, key: string) => readonly string[];
 }
 
 /** The consumers that integrations name, and the denylist. */
@@ -74,7 +77,9 @@ export class Consumers {
   }
 
   allow(caller: TenantCaller, key: string): Promise<Consumer> {
-    return this.#change(caller, key, false, (tx) => markAllowed(tx, key));
+    return this.#change(caller, key, false, (tx) =>
+      markAllowed(tx, key, this.#parts.erasedKeys(caller.scope, key)),
+    );
   }
 
   async #find(tx: TenantTransaction, key: string): Promise<Consumer | null> {

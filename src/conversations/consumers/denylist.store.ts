@@ -23,12 +23,16 @@ export async function readDeniedKeys(
 const denied: HotStatement<{ denied: boolean }> = {
   name: 'consumer_denied',
   text: `select exists (
-      select from consumers where tenant_id = $1 and consumer_key = $2 and blocked
+      select from consumers where tenant_id = $1 and consumer_key = any($2::text[]) and blocked
     ) as denied`,
   row: z.object({ denied: z.boolean() }),
 };
 
-export async function readDenied(reads: HotReads, scope: TenantScope, key: string): Promise<boolean> {
-  const [row] = await reads.inTenant(scope, denied, [scope.tenantId, key]);
+export async function readDenied(
+  reads: HotReads,
+  scope: TenantScope,
+  keys: readonly string[],
+): Promise<boolean> {
+  const [row] = await reads.inTenant(scope, denied, [scope.tenantId, [...keys]]);
   return row?.denied ?? false;
 }

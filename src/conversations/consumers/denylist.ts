@@ -29,9 +29,15 @@ export class Denylist {
   });
   /** Loads in progress. A change removes the load, so that its result is neither cached nor shared. */
   readonly #loads = new Map<string, Promise<Kept>>();
+  readonly #erasedKeys: (scope: TenantScope, key: string) => readonly string[];
   readonly #unsubscribe: () => void;
 
-  constructor(reads: HotReads, feed: ChangeFeed) {
+  constructor(
+    reads: HotReads,
+    feed: ChangeFeed,
+    erasedKeys: (scope: TenantScope, key: string) => readonly string[],
+  ) {
+    this.#erasedKeys = erasedKeys;
     this.#reads = reads;
     this.#feed = feed;
     this.#unsubscribe = feed.subscribe(denylistTopic, {
@@ -47,11 +53,21 @@ export class Denylist {
   }
 
   isDenied(scope: TenantScope, consumerKey: string): Ready<boolean> {
-    if (!this.#feed.isFresh()) return readDenied(this.#reads, scope, consumerKey);
+    if (!this.#feed.isFresh()) return this.#read(scope, consumerKey);
     const kept = this.#kept.get(scope.tenantId);
-    if (kept instanceof Set) return kept.has(consumerKey);
-    if (kept === 'too-many') return readDenied(this.#reads, scope, consumerKey);
+    if (typeof kept === 'object') return this.#isIn(kept, scope, consumerKey);
+    if (kept === 'too-many') return this.#read(scope, consumerKey);
     return this.#answerFrom(this.#loads.get(scope.tenantId) ?? this.#load(scope), scope, consumerKey);
+  }
+
+  /** An empty list, the usual case, needs no hash. */
+  #isIn(keys: ReadonlySet<string>, scope: TenantScope, key: string): boolean {
+    if (keys.size === 0) return false;
+    return keys.has(key) || this.#erasedKeys(scope, key).some((one) => keys.has(one));
+  }
+
+  #read(scope: TenantScope, key: string): Promise<boolean> {
+    return readDenied(this.#reads, scope, [key, ...this.#erasedKeys(scope, key)]);
   }
 
   stop(): void {
@@ -60,7 +76,7 @@ export class Denylist {
 
   async #answerFrom(load: Promise<Kept>, scope: TenantScope, consumerKey: string): Promise<boolean> {
     const keys = await load;
-    return keys === 'too-many' ? readDenied(this.#reads, scope, consumerKey) : keys.has(consumerKey);
+    return keys === 'too-many' ? this.#read(scope, consumerKey) : this.#isIn(keys, scope, consumerKey);
   }
 
   #load(scope: TenantScope): Promise<Kept> {

@@ -3,9 +3,12 @@ import type { Ready } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Operation } from '../../http/operations/index.js';
 import type { Platform } from '../../infra/platform/index.js';
+import type { KeyedHash } from '../../infra/sealing/index.js';
+import type { TenantTransaction } from '../../infra/storage/index.js';
 import { Consumers, type FiguresOf } from './consumers.js';
 import { nameStatement } from './consumers.store.js';
 import { Denylist } from './denylist.js';
+import { erasedKeys, erasePerson } from './erasure.js';
 import { findFacts } from './facts.store.js';
 import { memoryOperations } from './memory-operations.js';
 import { consumerOperations } from './operations.js';
@@ -25,18 +28,25 @@ export interface ConsumersSubject {
   nameOf(scope: TenantScope, consumerKey: string): Promise<string | undefined>;
   /** The facts that agents remember of this consumer. */
   factsOf(scope: TenantScope, consumerKey: string): Promise<readonly string[]>;
+  /**
+   * Erases profile, facts, events and names in the audit log; a block stays under a keyed hash. Returns the number of
+   * the denylist's change, if any.
+   */
+  erasePerson(tx: TenantTransaction, erasure: Parameters<typeof erasePerson>[2]): Promise<number | undefined>;
   stop(): void;
 }
 
 export function createConsumers(
   platform: Pick<Platform, 'store' | 'reads' | 'changes' | 'time'>,
-  { figuresOf }: { readonly figuresOf: FiguresOf },
+  { figuresOf, hash }: { readonly figuresOf: FiguresOf; readonly hash: KeyedHash },
 ): ConsumersSubject {
   const { store, reads, changes: feed, time } = platform;
-  const denylist = new Denylist(reads, feed);
+  const erased = (scope: TenantScope, key: string): readonly string[] =>
+    erasedKeys(hash, scope.tenantId, key);
+  const denylist = new Denylist(reads, feed, erased);
   return {
     operations: [
-      ...consumerOperations(new Consumers({ store, feed, figuresOf, time })),
+      ...consumerOperations(new Consumers({ store, feed, figuresOf, time, erasedKeys: erased })),
       ...memoryOperations(store),
     ],
     isKnown: async (scope, consumerKey) =>
@@ -48,6 +58,7 @@ export function createConsumers(
     factsOf: async (scope, consumerKey) =>
       (await store.inTenant(scope, (tx) => findFacts(tx, consumerKey)))?.facts ?? [],
     isDenied: (scope, consumerKey) => denylist.isDenied(scope, consumerKey),
+    erasePerson: (tx, erasure) => erasePerson(tx, hash, erasure),
     stop: () => denylist.stop(),
   };
 }

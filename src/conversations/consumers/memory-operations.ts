@@ -45,6 +45,7 @@ export function memoryOperations(store: Store): readonly Operation[] {
     declare({
       name: 'consumers.forget',
       method: 'DELETE',
+      audit: 'consumers.forget',
       path: '/api/v1/consumers/:key/memory',
       title: 'Delete what agents remember of a consumer',
       description: 'The summary of a session is deleted with the session.',

@@ -83,6 +83,7 @@ function denylistOperations(consumers: Consumers): readonly Operation[] {
     declare({
       name: 'consumers.deny',
       method: 'POST',
+      audit: 'consumers.deny',
       path: '/api/v1/consumers/:key/deny',
       title: 'Add a consumer to the denylist',
       description:
@@ -97,6 +98,7 @@ function denylistOperations(consumers: Consumers): readonly Operation[] {
     declare({
       name: 'consumers.allow',
       method: 'DELETE',
+      audit: 'consumers.allow',
       path: '/api/v1/consumers/:key/deny',
       title: 'Remove a consumer from the denylist',
       access: tenantCaller('telemetry:write'),

@@ -21,6 +21,16 @@ export type RealtimeEvent =
       readonly data: { readonly session_id: string; readonly message_id: string; readonly by: string };
     }
   | {
+      readonly type: 'budget_threshold';
+      readonly data: {
+        readonly scope: 'key' | 'tenant' | 'agent';
+        readonly id: string;
+        readonly percent: number;
+        readonly spent_usd: number;
+        readonly limit_usd: number;
+      };
+    }
+  | {
       readonly type: 'turn_cancelled';
       readonly data: { readonly session_id: string; readonly execution_id: string; readonly by: string };
     };

@@ -10,6 +10,7 @@ import { removeOld } from './realtime.store.js';
 
 export type { Envelope, RealtimeEvent } from './events.js';
 export {
+  forgetEventsOfConsumer,
   realtimeStatement,
   realtimeTopic,
   type RealtimeEventRow,

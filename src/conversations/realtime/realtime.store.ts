@@ -65,3 +65,9 @@ export function removeOld(store: Store): Promise<void> {
       delete from realtime_events where at < now() - interval '10 minutes'`);
   });
 }
+
+/** A tenant has the events of ten minutes. */
+export async function forgetEventsOfConsumer(tx: TenantTransaction, key: string): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    delete from realtime_events where tenant_id = ${tx.scope.tenantId} and data ->> 'consumer_key' = ${key}`);
+}

@@ -15,7 +15,7 @@ export interface AgentAdmissionParts {
   readonly time: Time;
 }
 
-type TenantWork = Pick<TenantCaller, 'scope' | 'limits'>;
+type TenantWork = Pick<TenantCaller, 'scope' | 'limits'> & { readonly keyId?: string | null | undefined };
 
 const windowCallMs = 5_000;
 
@@ -32,7 +32,7 @@ export class AgentAdmission {
   /** Refuses before the turn begins, so that the refusal is an HTTP error and not an event. */
   async admit(caller: TenantCaller, agentId: string): Promise<RunnableAgent> {
     const agent = await this.agentFor(caller, agentId);
-    await this.#preflightModel(caller, agent);
+    await this.#preflightModel({ ...caller, keyId: caller.kind === 'key' ? caller.keyId : null }, agent);
     await this.#countTurn(caller, agent);
     return agent;
   }
@@ -50,7 +50,7 @@ export class AgentAdmission {
   }
 
   /**
-   * Finds a turn that would be refused only because the tenant has no tokens left. The turn itself reports any
+   * Finds a turn that would be refused only because tokens or money are used up or its key may not use the model. The turn itself reports any
    * other fault.
    */
   async tokenRefusal(tenant: TenantWork, agentId: string): Promise<PlatformError | undefined> {
@@ -61,7 +61,7 @@ export class AgentAdmission {
       return undefined;
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error;
-      return error.code === 'quota_exceeded' ? error : undefined;
+      return error.code === 'quota_exceeded' || error.code === 'invalid_model_for_key' ? error : undefined;
     }
   }
 
@@ -79,14 +79,19 @@ export class AgentAdmission {
     return agent;
   }
 
-  async #preflightModel({ scope, limits }: TenantWork, { snapshot }: RunnableAgent): Promise<void> {
+  async #preflightModel(
+    { scope, limits, keyId = null }: TenantWork,
+    { id, snapshot }: RunnableAgent,
+  ): Promise<void> {
     const { model, fallback_models: fallbackModels } = snapshot.llm_config;
     await this.#parts.models.preflight({
       scope,
       limits,
       source: callSources.toolLoop,
-      keyId: null,
+      keyId,
       userId: null,
+      agentId: id,
+      agentBudget: snapshot.metadata.budget ?? undefined,
       model,
       fallbackModels,
       request: { messages: [], stream: true },

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { consumerKeyCharactersMax } from '../invocation/index.js';
-import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError } from '../../kernel/errors.js';
 import {
   declare,
+  one,
+  oneShape,
   type Operation,
   pageAsked,
   pageOf,
@@ -11,20 +12,18 @@ import {
   pageShape,
   tenantCaller,
 } from '../../http/operations/index.js';
-import type { Store } from '../../infra/storage/index.js';
+import { type ConsumerErasureParts, eraseConsumer } from './consumer-erasure.js';
 import { cursorOfSession, sessionAnswer, sessionShape } from './responses.js';
 import { listSessions } from './reads.store.js';
 
-export interface ConsumerSessionParts {
-  readonly store: Store;
-  /** Whether this consumer is known; an unknown consumer has no sessions to list. */
-  readonly isKnownConsumer: (scope: TenantScope, consumerKey: string) => Promise<boolean>;
-}
+const params = z.object({
+  key: z.string().min(1).max(consumerKeyCharactersMax).describe('Percent-encoded.'),
+});
 
-export function consumerSessionOperations({
-  store,
-  isKnownConsumer,
-}: ConsumerSessionParts): readonly Operation[] {
+export type ConsumerSessionParts = ConsumerErasureParts;
+
+export function consumerSessionOperations(parts: ConsumerSessionParts): readonly Operation[] {
+  const { store, isKnownConsumer } = parts;
   return [
     declare({
       name: 'consumers.sessions',
@@ -33,7 +32,7 @@ export function consumerSessionOperations({
       title: "List a consumer's sessions",
       description: 'Sorted by the latest message, newest first.',
       access: tenantCaller('consumers:read'),
-      params: z.object({ key: z.string().min(1).max(consumerKeyCharactersMax).describe('Percent-encoded.') }),
+      params,
       query: pageQuery,
       output: pageShape(sessionShape),
       errors: ['not_found'],
@@ -45,6 +44,20 @@ export function consumerSessionOperations({
         const rows = await store.inTenant(scope, (tx) => listSessions(scope, tx, filter));
         return pageOf(rows, page.limit, sessionAnswer, cursorOfSession);
       },
+    }),
+    declare({
+      name: 'consumers.erase',
+      method: 'DELETE',
+      // The subject names the person by a hash only; the table would record the key.
+      audit: { action: 'consumer.erased', by: 'subject' },
+      path: '/api/v1/consumers/:key',
+      title: 'Erase a consumer with all sessions and all that is known of the person',
+      description: 'A block stays in force, under a keyed hash of the key.',
+      access: tenantCaller('consumers:delete'),
+      params,
+      output: oneShape(z.object({ sessions: z.number(), messages: z.number(), executions: z.number() })),
+      errors: ['not_found'],
+      handle: async ({ caller, params: { key } }) => one(await eraseConsumer(parts, caller, key)),
     }),
   ];
 }

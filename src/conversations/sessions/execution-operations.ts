@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  boundsOf,
   cursorOfCreated,
   declare,
   one,
@@ -9,6 +10,7 @@ import {
   pageOf,
   pageQuery,
   pageShape,
+  rangeQuery,
   tenantCaller,
 } from '../../http/operations/index.js';
 import type { Store, TenantTransaction } from '../../infra/storage/index.js';
@@ -46,6 +48,7 @@ export function executionOperations(store: Store, findPromised: FindPromised): r
         session_id: z.uuid().optional(),
         agent_id: z.uuid().optional(),
         status: z.enum(statuses).optional(),
+        ...rangeQuery.shape,
       }),
       output: pageShape(executionShape),
       async handle({ caller, query }) {
@@ -57,6 +60,7 @@ export function executionOperations(store: Store, findPromised: FindPromised): r
             sessionId: query.session_id,
             agentId: query.agent_id,
             status: query.status,
+            ...boundsOf(query),
           }),
         );
         return pageOf(rows, page.limit, executionAnswer, cursorOfCreated);

@@ -24,10 +24,19 @@ import { sessionTables } from './session.store.js';
 import { Sessions } from './sessions.js';
 import { streamOperations } from './stream-operations.js';
 
+export { sessionExports } from './exports.js';
 export type { Sessions, WantedTurn } from './sessions.js';
 export type { ChatTurn, ChatTurns } from './chat-turns.js';
 export type { AgentAdmission } from './agent-admission.js';
 export { figuresOfConsumers } from './consumer-figures.store.js';
+export {
+  forgetErased,
+  forgetExecutions,
+  forgetLogs,
+  forgetMessages,
+  sessionsBefore,
+} from './retention.store.js';
+export { sessionRemovals } from './removal.store.js';
 export { listSteps } from './reads.store.js';
 export {
   countTriggered,
@@ -41,6 +50,7 @@ export {
   type TriggeredExecution,
   type TriggeredPage,
 } from './triggered.store.js';
+import { TurnsAtWork } from './turns-at-work.js';
 
 export interface SessionsOptions {
   readonly actors: Actors;
@@ -49,10 +59,12 @@ export interface SessionsOptions {
   readonly turns: SessionActorParts['turns'];
   readonly sealer: Sealer;
   readonly tenantAtWork: SessionActorParts['tenantAtWork'];
+  readonly onFailedTurn?: SessionActorParts['onFailedTurn'];
   readonly isDenied: SessionActorParts['isDenied'];
   readonly factsOf: SessionActorParts['factsOf'];
   readonly nameOf: SessionActorParts['nameOf'];
   readonly isKnownConsumer: ConsumerSessionParts['isKnownConsumer'];
+  readonly erasePerson: ConsumerSessionParts['erasePerson'];
   readonly findPromised: FindPromised;
 }
 
@@ -62,10 +74,12 @@ export interface SessionsSubject {
   readonly admission: AgentAdmission;
   /** Turns of people and programs that chat with an agent. */
   readonly chats: ChatTurns;
+  /** Cancels the turns that this process works on: of one tenant, or of every suspended one. */
+  cancelTurnsOfSuspended(tenantId?: string): void;
 }
 
 export function createSessions(
-  platform: Pick<Platform, 'store' | 'reads' | 'time' | 'ids' | 'log'>,
+  platform: Pick<Platform, 'store' | 'reads' | 'changes' | 'time' | 'ids' | 'log'>,
   options: SessionsOptions,
 ): SessionsSubject {
   const { store, reads, time, ids, log } = platform;
@@ -78,6 +92,7 @@ export function createSessions(
     if (references === undefined) throw new Error('The session references are used before they are created');
     return references(tenantId, sessionId);
   };
+  const atWork = new TurnsAtWork();
   const kind = sessionActor(actors.commits(sessionTables), {
     turns,
     agents,
@@ -89,6 +104,8 @@ export function createSessions(
     unseal: (text, id) => sealer.open(Buffer.from(text, 'base64'), place(id)).toString('utf8'),
     olderMessages: (scope, sessionId, before, limit) => olderMessages(store, scope, sessionId, before, limit),
     self: session,
+    atWork,
+    onFailedTurn: options.onFailedTurn ?? (() => undefined),
     armExpiry: ({ tenantId, sessionId, slot, dueInMs }) =>
       expiries.armed({ id: expiryId(tenantId, sessionId), slot, dueInMs }),
     time,
@@ -116,11 +133,32 @@ export function createSessions(
       ...streamOperations({ sessions, chats, report }),
       ...sessionOperations({ sessions, store, admission, time }),
       ...executionOperations(store, options.findPromised),
-      ...consumerSessionOperations({ store, isKnownConsumer: options.isKnownConsumer }),
+      ...consumerSessionOperations({
+        store,
+        feed: platform.changes,
+        sessions,
+        isKnownConsumer: options.isKnownConsumer,
+        erasePerson: options.erasePerson,
+      }),
     ],
     sessions,
     admission,
     chats,
+    cancelTurnsOfSuspended(tenantId) {
+      const cancel = async (): Promise<void> => {
+        for (const tenant of tenantId === undefined ? atWork.tenants : [tenantId]) {
+          const found = await options.tenantAtWork(tenant);
+          if (found?.suspended !== true) continue;
+          const turns = atWork
+            .of(tenant)
+            .map(({ sessionId, executionId }) =>
+              sessions.cancel(found.scope, sessionId, 'operator', executionId),
+            );
+          await Promise.all(turns);
+        }
+      };
+      cancel().catch((error: unknown) => report('cancelling the turns of a suspended tenant', error));
+    },
   };
 }
 

@@ -4,6 +4,7 @@ import type { AgentsSubject } from '../../agents/index.js';
 import type { TenantLimits } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Turns } from '../turns/index.js';
+import type { TurnsAtWork } from './turns-at-work.js';
 import type { MessageRow, SessionLoaded, SessionWrite, SessionWritten } from './rows.js';
 
 export type SessionService = typeof SessionServiceDefinition;
@@ -47,12 +48,23 @@ export interface SessionActorParts {
     readonly slot: Slot;
     readonly dueInMs: number;
   }) => void;
+  readonly atWork: TurnsAtWork;
+  /** Called once the end of a failed turn is stored. */
+  readonly onFailedTurn: (failed: FailedTurn) => void;
   readonly time: Time;
   readonly newId: () => string;
   readonly report: (attempted: string, error: unknown) => void;
 }
 
+export interface FailedTurn {
+  readonly tenantId: string;
+  readonly executionId: string;
+  readonly code: string;
+}
+
 export interface Tenant {
   readonly scope: TenantScope;
   readonly limits: TenantLimits;
+  /** The operator lets none of its turns run. */
+  readonly suspended: boolean;
 }

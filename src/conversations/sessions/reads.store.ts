@@ -39,10 +39,19 @@ export interface Page {
   readonly after: { readonly at: Date; readonly id: string } | undefined;
 }
 
-export interface SessionFilter extends Page {
-  readonly controlMode: string | undefined;
-  readonly consumerKey: string | undefined;
-  readonly agentId: string | undefined;
+export interface Span {
+  readonly from?: Date | undefined;
+  readonly to?: Date | undefined;
+}
+
+export interface SessionFilter extends Page, Span {
+  readonly controlMode?: string | undefined;
+  readonly consumerKey?: string | undefined;
+  readonly agentId?: string | undefined;
+  readonly channel?: string | undefined;
+  readonly ended?: boolean | undefined;
+  /** Words that one message of the session has. */
+  readonly search?: string | undefined;
 }
 
 export function findSession(
@@ -58,13 +67,20 @@ export function findSession(
 export function listSessions(
   scope: TenantScope,
   tx: TenantTransaction,
-  { limit, after, controlMode, consumerKey, agentId }: SessionFilter,
+  { limit, after, controlMode, consumerKey, agentId, channel, ended, search, from, to }: SessionFilter,
 ): Promise<readonly ReadSession[]> {
   const conditions = [
     sql.fragment`s.tenant_id = ${scope.tenantId}`,
     ...(controlMode === undefined ? [] : [sql.fragment`s.control_mode = ${controlMode}`]),
     ...(consumerKey === undefined ? [] : [sql.fragment`s.consumer_key = ${consumerKey}`]),
     ...(agentId === undefined ? [] : [sql.fragment`s.agent_id = ${agentId}`]),
+    ...(channel === undefined ? [] : [sql.fragment`s.channel = ${channel}`]),
+    ...(ended === undefined ? [] : [sql.fragment`(s.last_interaction <= now() - ${endedAfter}) = ${ended}`]),
+    ...(search === undefined
+      ? []
+      : [sql.fragment`s.id in (select w.session_id from sessions_with_words(${search}) w)`]),
+    ...(from === undefined ? [] : [sql.fragment`s.last_interaction >= ${from.toISOString()}::timestamptz`]),
+    ...(to === undefined ? [] : [sql.fragment`s.last_interaction < ${to.toISOString()}::timestamptz`]),
     ...(after === undefined
       ? []
       : [
@@ -74,6 +90,24 @@ export function listSessions(
   return tx.any(sql.type(sessionRow)`
     select ${sessionColumns} from sessions s where ${sql.join(conditions, sql.fragment` and `)}
     order by s.last_interaction desc, s.id desc limit ${limit + 1}`);
+}
+
+/** All sessions of the tenant, by id. */
+export function walkSessions(
+  tx: TenantTransaction,
+  { from, to }: Span,
+  after: string | undefined,
+  limit: number,
+): Promise<readonly ReadSession[]> {
+  const conditions = [
+    sql.fragment`s.tenant_id = ${tx.scope.tenantId}`,
+    ...(from === undefined ? [] : [sql.fragment`s.last_interaction >= ${from.toISOString()}::timestamptz`]),
+    ...(to === undefined ? [] : [sql.fragment`s.last_interaction < ${to.toISOString()}::timestamptz`]),
+    ...(after === undefined ? [] : [sql.fragment`s.id > ${after}::uuid`]),
+  ];
+  return tx.any(sql.type(sessionRow)`
+    select ${sessionColumns} from sessions s where ${sql.join(conditions, sql.fragment` and `)}
+    order by s.id limit ${limit}`);
 }
 
 const messageRow = z.object({
@@ -104,6 +138,29 @@ export function listMessages(
     select ${messageColumns} from messages m
     where m.tenant_id = ${scope.tenantId} and m.session_id = ${sessionId} and m.number > ${after}
     order by m.number limit ${limit + 1}`);
+}
+
+const exportedMessage = messageRow.extend({ session_id: z.uuid() });
+export type ExportedMessage = z.output<typeof exportedMessage>;
+
+/** All messages of the tenant, in the order of the primary key: a walk over the whole table needs no other index. */
+export function walkMessages(
+  tx: TenantTransaction,
+  { from, to }: Span,
+  after: { readonly sessionId: string; readonly number: number } | undefined,
+  limit: number,
+): Promise<readonly ExportedMessage[]> {
+  const conditions = [
+    sql.fragment`m.tenant_id = ${tx.scope.tenantId}`,
+    ...(from === undefined ? [] : [sql.fragment`m.created_at >= ${from.toISOString()}::timestamptz`]),
+    ...(to === undefined ? [] : [sql.fragment`m.created_at < ${to.toISOString()}::timestamptz`]),
+    ...(after === undefined
+      ? []
+      : [sql.fragment`(m.session_id, m.number) > (${after.sessionId}::uuid, ${after.number}::bigint)`]),
+  ];
+  return tx.any(sql.type(exportedMessage)`
+    select m.session_id, ${messageColumns} from messages m where ${sql.join(conditions, sql.fragment` and `)}
+    order by m.session_id, m.number limit ${limit}`);
 }
 
 /** The messages right before a number, oldest first. */
@@ -168,11 +225,11 @@ const executionColumns = sql.fragment`
   jsonb_build_object('accepted_fields', coalesce(e.input->'accepted_fields', '[]'),
     'ignored_fields', coalesce(e.input->'ignored_fields', '[]')) as input`;
 
-export interface ExecutionFilter extends Page {
-  readonly traceId: string | undefined;
-  readonly sessionId: string | undefined;
-  readonly agentId: string | undefined;
-  readonly status: string | undefined;
+export interface ExecutionFilter extends Page, Span {
+  readonly traceId?: string | undefined;
+  readonly sessionId?: string | undefined;
+  readonly agentId?: string | undefined;
+  readonly status?: string | undefined;
 }
 
 export function findExecution(
@@ -216,7 +273,7 @@ export async function findEnd(reads: HotReads, scope: TenantScope, id: string): 
 export function listExecutions(
   scope: TenantScope,
   tx: TenantTransaction,
-  { limit, after, traceId, sessionId, agentId, status }: ExecutionFilter,
+  { limit, after, traceId, sessionId, agentId, status, from, to }: ExecutionFilter,
 ): Promise<readonly ReadExecution[]> {
   const conditions = [
     sql.fragment`e.tenant_id = ${scope.tenantId}`,
@@ -224,6 +281,8 @@ export function listExecutions(
     ...(sessionId === undefined ? [] : [sql.fragment`e.session_id = ${sessionId}`]),
     ...(agentId === undefined ? [] : [sql.fragment`e.agent_id = ${agentId}`]),
     ...(status === undefined ? [] : [sql.fragment`e.status = ${status}`]),
+    ...(from === undefined ? [] : [sql.fragment`e.created_at >= ${from.toISOString()}::timestamptz`]),
+    ...(to === undefined ? [] : [sql.fragment`e.created_at < ${to.toISOString()}::timestamptz`]),
     ...(after === undefined
       ? []
       : [sql.fragment`(e.created_at, e.id) < (${after.at.toISOString()}::timestamptz, ${after.id}::uuid)`]),

@@ -10,6 +10,7 @@ import {
   readMetadata,
 } from '../invocation/index.js';
 import {
+  boundsOf,
   declare,
   done,
   doneShape,
@@ -21,6 +22,8 @@ import {
   pageOf,
   pageQuery,
   pageShape,
+  queryFlag,
+  rangeQuery,
   tenantCaller,
   validate,
 } from '../../http/operations/index.js';
@@ -42,6 +45,8 @@ import type { Sessions } from './sessions.js';
 
 const sessionParams = z.object({ id: z.uuid() });
 const expiresMax = 604_800;
+const channelCharactersMax = 64;
+const searchCharactersMax = 200;
 
 const controlBody = z
   .object({
@@ -73,6 +78,7 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
     declare({
       name: 'sessions.create',
       method: 'POST',
+      audit: 'sessions.create',
       path: '/api/sessions',
       title: 'Start a conversation with an agent.',
       description:
@@ -116,11 +122,17 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
       method: 'GET',
       path: '/api/v1/sessions',
       title: 'List the conversations of the tenant, latest first.',
+      description:
+        '`start_date` and `end_date` bound the last interaction. `search` finds conversations with a message that has all these words.',
       access: tenantCaller('sessions:read'),
       query: pageQuery.extend({
         control_mode: z.enum(['engaged', 'manual_handoff']).optional(),
         consumer_key: z.string().min(1).max(consumerKeyCharactersMax).optional(),
         agent_id: z.uuid().optional(),
+        channel: z.string().min(1).max(channelCharactersMax).optional(),
+        ended: queryFlag.optional(),
+        search: z.string().trim().min(1).max(searchCharactersMax).optional(),
+        ...rangeQuery.shape,
       }),
       output: pageShape(sessionShape),
       async handle({ caller, query }) {
@@ -131,6 +143,10 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
             controlMode: query.control_mode,
             consumerKey: query.consumer_key,
             agentId: query.agent_id,
+            channel: query.channel,
+            ended: query.ended,
+            search: query.search,
+            ...boundsOf(query),
           }),
         );
         return pageOf(rows, page.limit, sessionAnswer, cursorOfSession);
@@ -171,6 +187,7 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
     declare({
       name: 'sessions.erase',
       method: 'DELETE',
+      audit: 'sessions.erase',
       path: '/api/v1/sessions/:id',
       title: 'Delete a conversation with all its messages and executions permanently.',
       access: tenantCaller('sessions:delete'),
@@ -186,6 +203,7 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
     declare({
       name: 'sessions.cancel',
       method: 'POST',
+      audit: 'sessions.cancel',
       path: '/api/v1/sessions/:id/cancel',
       title: 'Cancel the running turn, or the one that is named.',
       description: 'A turn that waits in the queue ends at once.',
@@ -242,6 +260,7 @@ function controlOperation({ sessions }: SessionOperationParts, verb: keyof typeo
   return declare({
     name: `sessions.${verb}`,
     method: 'POST',
+    audit: `sessions.${verb}`,
     path: `/api/v1/sessions/:id/${verb}`,
     title: titles[verb],
     description:

@@ -240,9 +240,15 @@ export class Sessions {
 
   async erase(caller: TenantCaller, sessionId: string): Promise<void> {
     await this.session(caller.scope, sessionId);
-    await this.#translatingRefusals(
-      this.#session(caller.scope, sessionId).erase({ by: actorOf(caller) }, { deadlineMs: controlMs }),
+    await this.eraseKnown(caller.scope, sessionId, actorOf(caller));
+  }
+
+  /** False if the session was erased before. */
+  async eraseKnown(scope: TenantScope, sessionId: string, by: string): Promise<boolean> {
+    const { erased } = await this.#translatingRefusals(
+      this.#session(scope, sessionId).erase({ by }, { deadlineMs: controlMs }),
     );
+    return erased;
   }
 
   #session({ tenantId }: TenantScope, sessionId: string): Reference<SessionService> {

@@ -149,7 +149,8 @@ const counts = z.object({
   avg_latency_ms: z.number().nullable(),
 });
 
-export function countTriggered(tx: TenantTransaction): Promise<z.output<typeof counts>> {
+/** Of one trigger, or of all. */
+export function countTriggered(tx: TenantTransaction, triggerId?: string): Promise<z.output<typeof counts>> {
   return tx.one(sql.type(counts)`
     select count(*) as total,
       count(*) filter (where status = 'completed') as completed,
@@ -157,5 +158,6 @@ export function countTriggered(tx: TenantTransaction): Promise<z.output<typeof c
       count(*) filter (where status = 'timeout') as timeout,
       count(*) filter (where created_at > now() - interval '24 hours') as last_24h,
       avg(latency_ms) filter (where status in ('completed', 'timeout'))::float8 as avg_latency_ms
-    from executions where tenant_id = ${tx.scope.tenantId} and trigger_id is not null`);
+    from executions where tenant_id = ${tx.scope.tenantId}
+      and ${triggerId === undefined ? sql.fragment`trigger_id is not null` : sql.fragment`trigger_id = ${triggerId}`}`);
 }

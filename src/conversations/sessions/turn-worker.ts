@@ -86,11 +86,17 @@ export class TurnWorker {
 
   /** Works on the turn from its present state to its end. */
   async work(turn: LiveTurn): Promise<void> {
+    const { address } = this.#activation;
+    const workEnds = this.#parts.atWork.add(address.group, {
+      sessionId: address.key,
+      executionId: turn.row.id,
+    });
     this.#current = turn;
     try {
       await this.#work(turn);
     } finally {
       this.#current = undefined;
+      workEnds();
     }
   }
 
@@ -98,6 +104,10 @@ export class TurnWorker {
     const tenant = await this.#parts.tenantAtWork(this.#activation.address.group);
     const session = this.#state.session;
     if (tenant === undefined || session === undefined) return;
+    if (tenant.suspended) {
+      if (turn.row.cancelled_by === null) change(turn, { cancelled_by: 'operator' });
+      return this.#end(turn, ended('CANCELLED'));
+    }
     const refusal = await this.#refusal(turn, tenant, session);
     if (refusal !== undefined) return this.#end(turn, refusal);
     const agent = await this.#agentOf(turn, tenant);
@@ -322,6 +332,10 @@ export class TurnWorker {
       holdsStamp ? { stamp: { set: 'free' } } : {},
     );
     const shown = Promise.all([written, ...turn.ledgerWrites]).then(() => {
+      if (outcome === 'FAILED') {
+        const { tenant_id: tenantId, id: executionId } = turn.row;
+        this.#parts.onFailedTurn({ tenantId, executionId, code: end.error?.code ?? 'internal_error' });
+      }
       turn.log.publish(tail);
       turn.log.close();
     });

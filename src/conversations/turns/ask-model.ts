@@ -94,6 +94,7 @@ function orderOf(
     keyId: start.caller.keyId,
     userId: start.caller.userId,
     agentId: start.agentId,
+    agentBudget: start.agent.snapshot.metadata.budget ?? undefined,
     sessionId: start.sessionId,
     executionId: start.executionId,
     model: model ?? config.model,

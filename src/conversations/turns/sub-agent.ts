@@ -4,7 +4,7 @@ import { type CallPlace, mayRepeat } from './schema-tool.js';
 import type { Arguments } from './tool-call.js';
 import { refused, type ToolResult, unknownOutcome } from './tool-result.js';
 import { toolsetOf, type TurnTool } from './toolset.js';
-import type { TurnEnd, TurnPorts, TurnStart } from './turn.js';
+import type { ChildStep, RecordedStep, TurnEnd, TurnPorts, TurnStart } from './turn.js';
 import type { TurnWork } from './turn-work.js';
 
 export type SubAgentTool = Extract<TurnTool, { readonly kind: 'agent' }>;
@@ -15,14 +15,17 @@ export type RunChild = (start: TurnStart, ports: TurnPorts, lineage: string) => 
 export interface SubAgentResult extends ToolResult {
   readonly usage?: Usage;
   readonly cost?: number;
+  readonly steps?: readonly ChildStep[];
 }
 
 const childTimeoutMsDefault = 60_000;
 const answerCharsMax = 20_000;
+/** Steps of a sub-agent that its caller's step lists. */
+const stepsMax = 100;
 
 /**
  * Asks another agent, in a turn without a session of its own: same tenant, same caller, same context. Its parent
- * records it as one step, so readers get no events of its progress.
+ * records it as one step, which lists the steps of the sub-agent; readers get no events of its progress.
  */
 export async function callSubAgent(
   work: TurnWork,
@@ -39,6 +42,10 @@ export async function callSubAgent(
   if (agent === undefined) return refused('The agent is not available.');
   if (place.again && !(await isRepeatable(work, agent, start.depth + 1))) return unknownOutcome;
   const timeoutMs = start.agent.snapshot.metadata.security_policy?.child_timeout_ms ?? childTimeoutMsDefault;
+  const steps = new Map<number, RecordedStep>();
+  const keep = (recorded: readonly RecordedStep[]): void => {
+    for (const step of recorded) steps.set(step.number, step);
+  };
   const end = await run(
     {
       ...start,
@@ -55,7 +62,7 @@ export async function callSubAgent(
     },
     {
       emit: () => undefined,
-      record: () => Promise.resolve(),
+      record: (recorded) => Promise.resolve(keep(recorded)),
       mayAct: () => ports.mayAct(),
       ...(ports.effectsClear !== undefined && { effectsClear: ports.effectsClear }),
       signal: interruption.subAgentSignal,
@@ -65,7 +72,17 @@ export async function callSubAgent(
   // The step of an interrupted call is not recorded, so its usage is counted here.
   if (interruption.by !== undefined) work.totals.add(end);
   interruption.check();
-  return { ...resultOf(end, timeoutMs), usage: end.usage, cost: end.cost };
+  keep(end.steps);
+  return { ...resultOf(end, timeoutMs), usage: end.usage, cost: end.cost, steps: shown(steps) };
+}
+
+function shown(steps: ReadonlyMap<number, RecordedStep>): readonly ChildStep[] {
+  return [...steps.values()]
+    .toSorted((one, other) => one.number - other.number)
+    .slice(0, stepsMax)
+    .map(({ detail, ...step }) =>
+      detail?.step === 'tool' && detail.steps !== undefined ? { ...step, steps: detail.steps } : step,
+    );
 }
 
 function resultOf({ outcome, content, error }: TurnEnd, timeoutMs: number): ToolResult {

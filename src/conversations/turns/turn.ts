@@ -64,6 +64,11 @@ export interface RecordedStep {
   readonly detail: StepDetail | null;
 }
 
+/** A step of a sub-agent's turn. Sub-agents of its own have theirs below it. */
+export interface ChildStep extends Omit<RecordedStep, 'detail'> {
+  readonly steps?: readonly ChildStep[];
+}
+
 export type StepDetail =
   | {
       readonly step: 'model';
@@ -87,6 +92,8 @@ export type StepDetail =
       /** The usage of a sub-agent's model rounds. */
       readonly usage?: Usage;
       readonly cost?: number;
+      /** What a sub-agent did: its steps, without their texts, which the answer holds as far as they matter. */
+      readonly steps?: readonly ChildStep[];
     }
   | { readonly step: 'intent'; readonly intent: string; readonly usage?: Usage; readonly cost?: number };
 

@@ -12,6 +12,8 @@ export type StreamOwner =
   /** A chain of refresh tokens. */
   | { readonly family: string }
   | { readonly user: string }
+  /** For streams that end with the tenant. */
+  | { readonly tenant: string }
   | { readonly member: string; readonly tenant: string };
 
 /** The longest delay of a timer. A token that lives longer is treated as expired then. */
@@ -69,7 +71,7 @@ export class OpenStreams {
 function ownersOf(caller: Caller): readonly StreamOwner[] {
   switch (caller.kind) {
     case 'key':
-      return [{ key: caller.keyId }];
+      return [{ key: caller.keyId }, { tenant: caller.scope.tenantId }];
     case 'user':
       return [
         { user: caller.userId },
@@ -78,6 +80,7 @@ function ownersOf(caller: Caller): readonly StreamOwner[] {
     case 'tenant-user':
       return [
         { user: caller.userId },
+        { tenant: caller.scope.tenantId },
         { member: caller.userId, tenant: caller.scope.tenantId },
         ...(caller.familyId === undefined ? [] : [{ family: caller.familyId }]),
       ];

@@ -108,11 +108,8 @@ export class Pipeline {
     return { bytes: exchange.readBody(operation.bodyRules, this.#parts.bodyBudget) };
   }
 
-  #admit(
-    { operation, credentials, exchange }: Incoming,
-    progress: Progress,
-    hasBody: boolean,
-  ): Ready<Caller> {
+  #admit(incoming: Incoming, progress: Progress, hasBody: boolean): Ready<Caller> {
+    const { operation, credentials, exchange } = incoming;
     const found = this.#parts.authenticator.authenticate(credentials, operation.access);
     const admitted = whenReady(found, (caller) => {
       progress.caller = caller;
@@ -121,8 +118,7 @@ export class Pipeline {
         progress.ahead = first.ahead;
         if (first.refusal !== undefined) throw first.refusal;
         refuseOtherTenant(credentials, caller);
-        refuseWithoutPermission(operation, caller);
-        return caller;
+        return whenReady(this.#refuseWithoutPermission(incoming, caller), () => caller);
       });
     });
     if (!isReady(admitted) && hasBody) {
@@ -132,6 +128,16 @@ export class Pipeline {
       admitted.then(resume, resume);
     }
     return admitted;
+  }
+
+  /** Where a refused attempt is an audit entry, the entry is committed before the answer. */
+  #refuseWithoutPermission({ operation, params, exchange }: Incoming, caller: Caller): Ready<void> {
+    const refusal = withoutPermission(operation, caller);
+    if (refusal === undefined) return;
+    const noted = operation.refused?.({ caller, params, requestId: exchange.head.requestId }, refusal);
+    return whenReady(noted, () => {
+      throw refusal;
+    });
   }
 
   #admitModelWork({ rate }: Operation, caller: Caller, progress: Progress): Ready<void> {
@@ -335,10 +341,10 @@ function refuseOtherTenant({ tenantId }: Credentials, caller: Caller): void {
   if (tenantId.toLowerCase() !== caller.scope.tenantId) throw new PlatformError('tenant_not_found');
 }
 
-function refuseWithoutPermission({ access }: Operation, caller: Caller): void {
+function withoutPermission({ access }: Operation, caller: Caller): PlatformError | undefined {
   const { permission } = access;
-  if (permission === null || !('role' in caller) || allows(caller.role, permission)) return;
-  throw new PlatformError('insufficient_permissions', {
+  if (permission === null || !('role' in caller) || allows(caller.role, permission)) return undefined;
+  return new PlatformError('insufficient_permissions', {
     message: `The role ${caller.role} does not have the permission ${permission}.`,
     details: { permission, role: caller.role },
   });

@@ -1,6 +1,6 @@
 import type { Time } from '../../../cluster/index.js';
 import type { Caller } from '../../kernel/caller.js';
-import type { Log, Metrics, RecentErrors } from '../../infra/diagnostics/index.js';
+import type { ErrorRecords, Log, Metrics, RecentErrors } from '../../infra/diagnostics/index.js';
 import type { RequestReport } from './pipeline.js';
 
 /** Reports each finished request to the log, the metrics and the errors endpoint. */
@@ -10,14 +10,20 @@ export function createRequestReporter(parts: {
   readonly time: Pick<Time, 'monotonicMs'>;
   readonly metrics: Metrics;
   readonly recentErrors: RecentErrors;
+  /** The errors of all nodes; without it, this node alone has them. */
+  readonly errorRecords?: Pick<ErrorRecords, 'note'> | undefined;
 }): (report: RequestReport) => void {
-  const { log, time, metrics, recentErrors } = parts;
+  const { log, time, metrics, recentErrors, errorRecords } = parts;
   return ({ operation, exchange, caller, errorCode, spelledCode, failure }) => {
     const milliseconds = time.monotonicMs() - exchange.head.startedAt;
     const { requestId } = exchange.head;
     metrics.requests.observe(operation, exchange.status, milliseconds / 1000);
     if (errorCode === 'client_closed') recentErrors.count();
-    else recentErrors.count(errorCode, spelledCode);
+    else {
+      const error = recentErrors.count(errorCode, spelledCode);
+      if (error !== undefined)
+        errorRecords?.note({ ...error, requestId, operation, tenant: tenantOf(caller) });
+    }
     log.requestLine({
       requestId,
       operation,
@@ -29,6 +35,10 @@ export function createRequestReporter(parts: {
     if (failure !== undefined)
       log.logger.error({ request_id: requestId, operation, error: failure }, 'request failed');
   };
+}
+
+function tenantOf(caller: Caller | undefined): string | undefined {
+  return caller !== undefined && 'scope' in caller ? caller.scope.tenantId : undefined;
 }
 
 /** Fields of the request's log line. The ids are UUIDs that the platform issued. */

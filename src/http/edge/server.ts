@@ -292,10 +292,20 @@ export class EdgeServer {
 function headersOf(request: HttpRequest, names: readonly string[]): Readonly<Record<string, string>> {
   if (names.length === 0) return empty;
   const headers: Record<string, string> = {};
-  // A loop: building the object from a list of pairs takes six times as long.
-  for (const name of names) headers[name] = request.getHeader(name);
+  // Loops: building the object from a list of pairs takes six times as long.
+  if (names.length <= singleReadsMax) {
+    for (const name of names) headers[name] = request.getHeader(name);
+    return headers;
+  }
+  for (const name of names) headers[name] = '';
+  request.forEach((name, value) => {
+    if (headers[name] === '') headers[name] = value;
+  });
   return headers;
 }
+
+/** A native call for each header takes as long as a walk over three of them, and requests have some ten. */
+const singleReadsMax = 4;
 
 function methodsOf(operations: readonly Operation[]): readonly Method[] {
   return operations.map(({ method }) => method);

@@ -1,4 +1,5 @@
 export * from './access.js';
+export type { AuditRule, AuditTrail, EntryOfOperation } from './audit-rule.js';
 export { done, doneShape, list, listShape, one, oneShape } from './responses.js';
 export { type Dialect, dialects, envelope, spelled, unexpected } from './dialect.js';
 export { invoke, type Invocation } from './invoke.js';
@@ -14,6 +15,7 @@ export {
   type Operation,
   type OperationRequest,
   type RateClass,
+  type RefusedRequest,
 } from './operation.js';
 export {
   cursorOfCreated,
@@ -37,6 +39,7 @@ export {
 } from './paging.js';
 export { allows, type Permission, permissions, permissionsOf } from './permissions.js';
 export type { Admission, Admitted, Authenticator, Credentials, WorkAhead } from './ports.js';
+export { boundsOf, dayMs, type Moment, momentText, type Range, rangeOf, rangeQuery } from './range.js';
 export type { RateFigures } from './rate-figures.js';
 export {
   eventStream,

@@ -1,8 +1,9 @@
 import type { z } from 'zod';
 import type { Caller } from '../../kernel/caller.js';
 import type { LeaveSignal } from '../../kernel/leave-signal.js';
-import type { ErrorCode } from '../../kernel/errors.js';
+import type { ErrorCode, PlatformError } from '../../kernel/errors.js';
 import type { Access } from './access.js';
+import type { AuditRule } from './audit-rule.js';
 import type { Dialect } from './dialect.js';
 import type { JsonReply, RawReply, SocketReply, StreamReply } from './reply.js';
 
@@ -81,6 +82,8 @@ export interface Declaration<
   readonly access: Access<Who>;
   readonly rate?: RateClass;
   readonly dialect?: Dialect;
+  /** The action of the audit entry. The table refuses an operation that changes something and has none. */
+  readonly audit?: AuditRule;
   /** What happens to fields and query parameters that the schemas do not have; default: see `declare`. */
   readonly unknownFields?: UnknownFields;
   /** `WWW-Authenticate` of a refused credential, for clients that can sign in by it. */
@@ -113,6 +116,7 @@ export interface Operation {
   readonly access: Access;
   readonly rate: RateClass;
   readonly dialect: Dialect;
+  readonly audit: AuditRule | undefined;
   readonly unknownFields: UnknownFields;
   readonly challenge: (() => string) | undefined;
   readonly params: z.ZodType | undefined;
@@ -126,7 +130,12 @@ export interface Operation {
   readonly errors: readonly ErrorCode[];
   readonly absent: ErrorCode;
   handle(request: OperationRequest): Answer<unknown>;
+  /** Set by the table where a refused attempt is an audit entry: to be called for refusals before the handler. */
+  readonly refused?: (request: RefusedRequest, error: PlatformError) => Promise<void>;
 }
+
+/** What is known of a request that was refused before its input was read. */
+export type RefusedRequest = Pick<OperationRequest, 'caller' | 'params' | 'requestId'>;
 
 const bodyBytesMax = 1024 * 1024;
 
@@ -147,6 +156,7 @@ export function declare<
     access: declaration.access,
     rate: declaration.rate ?? 'request',
     dialect: declaration.dialect ?? 'general',
+    audit: declaration.audit,
     unknownFields: declaration.unknownFields ?? unknownFieldsOf(declaration),
     challenge: declaration.challenge,
     params: declaration.params,

@@ -1,8 +1,8 @@
 import type { Role } from '../../kernel/caller.js';
 
 /**
- * The only table of permissions, for access tokens, API keys and MCP tools. Owner and admin have every permission; the
- * permissions missing from the other two roles are theirs alone.
+ * The only table of permissions, for access tokens, API keys and MCP tools. An owner has every permission, an admin
+ * all but the deletion of the tenant; the permissions missing from the other two roles are theirs alone.
  */
 export const permissions = [
   'agents:read',
@@ -54,9 +54,12 @@ export const permissions = [
   'keys:write',
   'keys:token',
   'tenants:update',
+  'tenants:delete',
   'members:read',
   'members:write',
   'billing:read',
+  'audit:read',
+  'exports:read',
 ] as const;
 
 export type Permission = (typeof permissions)[number];
@@ -92,7 +95,8 @@ const editor: readonly Permission[] = [
 
 const granted: Record<Role, ReadonlySet<Permission>> = {
   owner: new Set(permissions),
-  admin: new Set(permissions),
+  // Only an owner ends the tenant.
+  admin: new Set(permissions.filter((permission) => permission !== 'tenants:delete')),
   editor: new Set(editor),
   member: new Set(member),
 };

@@ -1,3 +1,5 @@
+import type { AuditTrail } from './audit-rule.js';
+import { audited } from './audited.js';
 import type { Method, Operation } from './operation.js';
 
 /**
@@ -7,17 +9,22 @@ import type { Method, Operation } from './operation.js';
 export class OperationTable {
   readonly operations: readonly Operation[];
 
-  constructor(operations: readonly Operation[]) {
+  /** Without a trail the operations leave no entries: for clients and tests that only need the list. */
+  constructor(operations: readonly Operation[], trail?: AuditTrail) {
     const names = new Set<string>();
     const addresses = new Set<string>();
-    for (const { name, method, path } of operations) {
+    for (const { name, method, path, audit } of operations) {
+      if (method !== 'GET' && audit === undefined)
+        throw new Error(
+          `the operation ${name} (${method} ${path}) changes something and names no audit action`,
+        );
       const address = `${method} ${path.replaceAll(/:[^/]+/g, ':')}`;
       if (names.has(name)) throw new Error(`two operations have the name ${name}`);
       if (addresses.has(address)) throw new Error(`two operations handle ${address}`);
       names.add(name);
       addresses.add(address);
     }
-    this.operations = operations;
+    this.operations = trail === undefined ? operations : audited(operations, trail);
   }
 
   named(name: string): Operation {

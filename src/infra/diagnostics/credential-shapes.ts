@@ -21,7 +21,8 @@ const vendorKeys = [
   'SG\\.[\\w-]{16,}',
   'whsec_[\\w+/=-]{6,}',
 ];
-const jsonWebToken = 'eyJ[\\w-]{5,}\\.[\\w-]{4,}(?:\\.[\\w-]*){1,3}';
+// Within a longer word the length is bounded: every `eyJ-` of a hostile text would begin a reading to its end.
+const jsonWebToken = '(?:(?<![\\w-])eyJ[\\w-]{5,}|eyJ[\\w-]{5,2048})\\.[\\w-]{4,}(?:\\.[\\w-]*){1,3}';
 const authorization = '(?:[Bb]earer|[Bb]asic) +[\\w.~+/-]{16,}=*';
 
 const word = `(?<![A-Za-z0-9])(?:${[...vendorKeys, jsonWebToken].join('|')})`;

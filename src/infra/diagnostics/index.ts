@@ -13,4 +13,5 @@ export { LogDestination } from './log-destination.js';
 export { createLog, type LogTarget, type Log, type Logger } from './logger.js';
 export { Metrics } from './metrics.js';
 export { RequestTracing, type RequestSpan, traceHeaders } from './tracing.js';
+export { type ErrorRecord, ErrorRecords } from './error-records.js';
 export { RecentErrors } from './recent-errors.js';

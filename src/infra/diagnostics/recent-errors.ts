@@ -35,24 +35,26 @@ export class RecentErrors {
     this.#parts = parts;
   }
 
-  /** Counts one request. `spelled`: the code as its client saw it. */
-  count(errorCode?: ErrorCode, spelled: string | undefined = errorCode): void {
+  /** Counts one request and returns its error. `spelled`: the code as its client saw it. */
+  count(errorCode?: ErrorCode, spelled: string | undefined = errorCode): RecentError | undefined {
     const slot = this.#slot();
     this.#requests[slot] = (this.#requests[slot] ?? 0) + 1;
-    if (errorCode === undefined || spelled === undefined) return;
+    if (errorCode === undefined || spelled === undefined) return undefined;
     this.#failures[slot] = (this.#failures[slot] ?? 0) + 1;
     this.#total += 1;
     this.#byType.set(spelled, (this.#byType.get(spelled) ?? 0) + 1);
-    this.#errors.push({
+    const error = {
       id: this.#parts.ids.uuid(),
       error: spelled,
       message: errorKinds[errorCode].message,
       timestamp: new Date(this.#parts.time.wallMs()).toISOString(),
-    });
+    };
+    this.#errors.push(error);
     if (this.#errors.length > kept) this.#errors.shift();
+    return error;
   }
 
-  /** Newest first. */
+  /** Those of this node, newest first. */
   list(): readonly RecentError[] {
     return this.#errors.toReversed();
   }

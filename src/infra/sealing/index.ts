@@ -8,6 +8,8 @@ import { keyIdOf, nonces, SealError, type SealedPlace, SealingKey } from './seal
 
 export { nonces, SealError, SealingKey, type Purpose, type SealedPlace } from './sealed-format.js';
 
+export { createKeyedHash, type KeyedHash } from './keyed-hash.js';
+
 export interface Sealer {
   seal(value: Uint8Array, place: SealedPlace): Buffer;
   /** Throws `SealError` if the value was changed or moved, or if its key is not available. */

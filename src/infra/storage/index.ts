@@ -31,6 +31,7 @@ export type { MigrationOptions, MigrationResult } from './migrate.js';
 export { MigrationError } from './migration-error.js';
 export { migrationsDirectory } from './migration-files.js';
 export { sql } from './query.js';
+export { type Removal, removalFrom } from './removal.js';
 export { writerRole } from './roles.js';
 export { openStore } from './store.js';
 export type { Store, StoreSettings, TransactionOptions } from './store.js';

@@ -352,6 +352,12 @@ export const settingTable = {
     'https://graph.facebook.com',
     address('http', 'https'),
   ),
+  slackBaseUrl: setting(
+    'TROUPE_SLACK_BASE_URL',
+    'URL of the Slack API, without /api',
+    'https://slack.com',
+    address('http', 'https'),
+  ),
 } as const satisfies Record<string, Setting<unknown>>;
 
 /** 32 hexadecimal digits are 128 bits, too many to guess. */

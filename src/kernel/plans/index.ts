@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { budgetShape } from '../budget.js';
 import type { Plan, TenantLimits } from '../caller.js';
 
 export type ModelTier = 'economical' | 'premium' | 'flagship';
@@ -50,6 +51,8 @@ export const tenantSettings = z.object({
   requests_per_day: z.int().min(1).max(1_000_000_000).optional(),
   monthly_tokens: z.int().min(0).max(1_000_000_000_000).optional(),
   key_rpm_max: z.int().min(1).max(1_000_000_000).optional(),
+  /** Set by the tenant itself. */
+  budget: budgetShape.optional(),
 });
 
 export type TenantSettings = z.output<typeof tenantSettings>;
@@ -63,6 +66,7 @@ export function limitsOf(plan: Plan, settings: TenantSettings): TenantLimits {
     requestsPerDay: settings.requests_per_day ?? base.requestsPerDay,
     monthlyTokens: settings.monthly_tokens ?? base.monthlyTokens,
     keyRpmMax: settings.key_rpm_max ?? base.keyRpmMax,
+    ...(settings.budget !== undefined && { budget: settings.budget }),
   };
 }
 

@@ -8,7 +8,7 @@ import type { Price } from './model.js';
  * hour twice.
  */
 export function costOf(usage: Usage, price: Price): number {
-  if (usage.vendorCost !== undefined) return usage.vendorCost;
+  if (usage.vendorCost !== undefined) return exact(usage.vendorCost);
   const long = price.long_prompt;
   const rates = long !== undefined && inputTokens(usage) > long.above_tokens ? long : price;
   const input = rates.input_per_mtok;

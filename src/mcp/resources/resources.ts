@@ -26,11 +26,22 @@ const rows = {
 } as const;
 export type RowKind = keyof typeof rows;
 
+export interface RowAddress {
+  readonly kind: RowKind;
+  readonly id: string;
+}
+
 const rowAddress = /^platform:\/\/(agents|sessions|executions)\/([0-9a-f-]{36})(?:\?(.*))?$/;
 const never = new AbortController().signal;
 
 export function rowUri(kind: RowKind, id: string): string {
   return `platform://${kind}/${id}`;
+}
+
+/** The row that an address names, if it names one. */
+export function rowIn(uri: string): RowAddress | undefined {
+  const [, kind, id] = rowAddress.exec(uri) ?? [];
+  return kind === undefined || id === undefined ? undefined : { kind: kind as RowKind, id };
 }
 
 /** The reference material, the same for every role, and rows of the tenant as templates. */

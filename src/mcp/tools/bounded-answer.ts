@@ -1,4 +1,5 @@
 import { PlatformError } from '../../kernel/errors.js';
+import { type Ready, whenReady } from '../../kernel/ready.js';
 import type { InputPlan } from './input-plan.js';
 import type { Answer, Arguments } from './tool.js';
 import { answerBytesMax, type ToolOutcome, outcomeOf } from './tool-result.js';
@@ -8,24 +9,41 @@ const pageRows = 50;
 
 /**
  * Keeps the answer of a tool below the largest size. A list is asked for again in smaller pages until one fits; its
- * cursor leads to the rest. Anything else that is too large is refused, with what to narrow.
+ * cursor leads to the rest, and the outcome says so. Anything else that is too large is refused, with what to narrow.
  */
-export async function boundedAnswer(
-  plan: InputPlan,
+export function boundedAnswer(
+  { isPaged }: InputPlan,
   args: Arguments,
-  run: (args: Arguments) => Promise<Answer>,
+  run: (args: Arguments) => Ready<Answer>,
+): Ready<ToolOutcome> {
+  const given = isPaged && args['limit'] === undefined ? { ...args, limit: pageRows } : args;
+  return whenReady(run(given), (answer) => {
+    const outcome = outcomeOf(answer);
+    if (fits(outcome)) return outcome;
+    if (!isPaged) throw tooLarge(false);
+    return inSmallerPages(given, run);
+  });
+}
+
+async function inSmallerPages(
+  args: Arguments,
+  run: (args: Arguments) => Ready<Answer>,
 ): Promise<ToolOutcome> {
-  const properties = plan.schema['properties'] as Readonly<Record<string, unknown>>;
-  const isPaged = 'limit' in properties && 'cursor' in properties;
-  let limit = isPaged ? (typeof args['limit'] === 'number' ? args['limit'] : pageRows) : 0;
-  const given = isPaged && args['limit'] === undefined ? { ...args, limit } : args;
-  let outcome = outcomeOf(await run(given));
-  while (Buffer.byteLength(outcome.text) > answerBytesMax) {
-    limit = Math.floor(limit / 4);
-    if (limit < 1) throw tooLarge(isPaged);
-    outcome = outcomeOf(await run({ ...args, limit }));
+  const asked = Number(args['limit']);
+  for (let limit = Math.floor(asked / 4); limit >= 1; limit = Math.floor(limit / 4)) {
+    const outcome = outcomeOf(await run({ ...args, limit }));
+    if (!fits(outcome)) continue;
+    const note =
+      `The answer for ${asked} rows is larger than 1 MB, so this page has at most ${limit}. ` +
+      'Pass next_cursor as cursor for the rest.';
+    return { ...outcome, note };
   }
-  return outcome;
+  throw tooLarge(true);
+}
+
+function fits({ text }: ToolOutcome): boolean {
+  // No character takes more than three bytes, so most texts need not be measured.
+  return text.length * 3 <= answerBytesMax || Buffer.byteLength(text) <= answerBytesMax;
 }
 
 function tooLarge(isPaged: boolean): PlatformError {

@@ -4,6 +4,7 @@ import type { TenantCaller } from '../../kernel/caller.js';
 import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
 import { chatTool } from '../chat/chat-tool.js';
 import type { ChatRunner } from '../chat/run-chat.js';
+import { isReady, type Ready } from '../../kernel/ready.js';
 import type { ClientRequest } from '../client-request.js';
 import { type ProgressListener, ProgressReport } from '../progress.js';
 import type { RunningCall, RunningCalls } from '../running-calls.js';
@@ -31,27 +32,45 @@ export interface CallContext {
   readonly progress: ProgressListener | undefined;
 }
 
-/** Calls a tool for a client. A refusal is an outcome: the model reads it and corrects itself. Never rejects. */
-export async function callTool(
+/**
+ * Calls a tool for a client. A refusal is an outcome: the model reads it and corrects itself. Never throws or rejects.
+ * Answers at once if the operation does.
+ */
+export function callTool(
   parts: CallToolParts,
   request: ClientRequest,
   found: CompiledTool,
   args: Arguments,
   context: CallContext,
-): Promise<ToolOutcome> {
+): Ready<ToolOutcome> {
   const call = parts.running.begin(request, context.id, context.left);
   if (call === undefined) return refusalOf(tooManyCalls(parts), 'general');
+  const refused = (error: unknown): ToolOutcome =>
+    refusalOf(asPlatformError(parts, found.tool.name, error), found.operation.dialect);
+  let outcome: Ready<ToolOutcome>;
   try {
-    if (found.tool === chatTool) return await chat(parts, request, args, context, call.signal);
-    const { caller, requestId } = request;
-    return await boundedAnswer(found.plan, args, (given) =>
-      parts.runner.run(found, given, new LazyRequest(caller, requestId, call)),
-    );
+    outcome = begun(parts, request, found, args, context, call);
   } catch (error) {
-    return refusalOf(asPlatformError(parts, found.tool.name, error), found.operation.dialect);
-  } finally {
-    call.end();
+    outcome = refused(error);
   }
+  if (!isReady(outcome)) return outcome.catch(refused).finally(() => call.end());
+  call.end();
+  return outcome;
+}
+
+function begun(
+  parts: CallToolParts,
+  request: ClientRequest,
+  found: CompiledTool,
+  args: Arguments,
+  context: CallContext,
+  call: RunningCall,
+): Ready<ToolOutcome> {
+  if (found.tool === chatTool) return chat(parts, request, args, context, call.signal);
+  const { caller, requestId } = request;
+  return boundedAnswer(found.plan, args, (given) =>
+    parts.runner.run(found, given, new LazyRequest(caller, requestId, call)),
+  );
 }
 
 /** What the tool's operation gets of the request. */

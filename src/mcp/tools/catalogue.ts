@@ -55,6 +55,7 @@ export class ToolCatalogue {
   readonly all: readonly CompiledTool[];
   readonly #byName: ReadonlyMap<string, CompiledTool>;
   readonly #byRole: ReadonlyMap<Role, readonly CompiledTool[]>;
+  readonly #texts = new Map<Role, string>();
 
   constructor(table: OperationTable) {
     this.all = Object.entries(toolsets).flatMap(([toolset, tools]) =>
@@ -70,6 +71,16 @@ export class ToolCatalogue {
 
   of(role: Role): readonly CompiledTool[] {
     return this.#byRole.get(role) ?? [];
+  }
+
+  /** The list of a role as JSON: some 200 KB for an owner, made once, as it changes only with a deployment. */
+  textOf(role: Role): string {
+    let text = this.#texts.get(role);
+    if (text === undefined) {
+      text = JSON.stringify(this.of(role).map(({ listed }) => listed));
+      this.#texts.set(role, text);
+    }
+    return text;
   }
 }
 

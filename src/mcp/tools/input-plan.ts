@@ -14,6 +14,8 @@ type Place =
 /** The arguments of a tool, and how they become a request to its operation. */
 export interface InputPlan {
   readonly schema: JsonSchema;
+  /** Whether the answer is a list that comes in pages. */
+  readonly isPaged: boolean;
   /** Throws if an argument is unknown. The operation checks the values. */
   place(args: Arguments, tenantId: string): OperationInput;
 }
@@ -27,15 +29,22 @@ export function inputPlanOf(tool: Tool, operation: Operation): InputPlan {
     required: found.filter(({ required }) => required).map(({ argument }) => argument),
     additionalProperties: false,
   };
+  const fixed = Object.entries(tool.fixed ?? {});
+  const inQuery = propertiesOf(operation.query);
+  const tenantParams = Object.entries(tool.params ?? {}).flatMap(([name, argument]) =>
+    argument === null ? [name] : [],
+  );
   return {
     schema,
+    isPaged: places.has('limit') && places.has('cursor'),
     place(args, tenantId) {
       const parts = {
-        path: tenantParams(tool, tenantId),
+        path: {} as Record<string, string>,
         query: {} as Record<string, string>,
         body: {} as Record<string, unknown>,
         header: {} as Record<string, string>,
       };
+      for (const name of tenantParams) parts.path[name] = tenantId;
       for (const [name, value] of Object.entries(args)) {
         const place = places.get(name);
         if (place === undefined) throw unknownArgument(name, places.keys());
@@ -43,8 +52,8 @@ export function inputPlanOf(tool: Tool, operation: Operation): InputPlan {
         if (place.in === 'body') parts.body[place.name] = value;
         else parts[place.in][place.name] = argumentText(name, value);
       }
-      for (const [name, value] of Object.entries(tool.fixed ?? {})) {
-        if (name in propertiesOf(operation.query)) parts.query[name] = String(value);
+      for (const [name, value] of fixed) {
+        if (name in inQuery) parts.query[name] = String(value);
         else parts.body[name] = value;
       }
       if (tool.variant !== undefined) parts.body['type'] = tool.variant;
@@ -95,11 +104,6 @@ function fieldsOf(tool: Tool, operation: Operation): readonly Field[] {
     if (!fields.has(argument)) add({ argument, place: { in: 'run' }, schema, required: false });
   }
   return [...fields.values()];
-}
-
-function tenantParams(tool: Tool, tenantId: string): Record<string, string> {
-  const names = Object.entries(tool.params ?? {}).filter(([, argument]) => argument === null);
-  return Object.fromEntries(names.map(([name]) => [name, tenantId]));
 }
 
 function unknownArgument(name: string, known: Iterable<string>): Error {

@@ -11,6 +11,8 @@ export interface ToolOutcome {
   readonly answer: Answer;
   readonly text: string;
   readonly isError: boolean;
+  /** What the client should know of the answer: it is a smaller page than was asked for. */
+  readonly note?: string;
 }
 
 export function outcomeOf(answer: Answer, isError = false): ToolOutcome {
@@ -18,9 +20,9 @@ export function outcomeOf(answer: Answer, isError = false): ToolOutcome {
 }
 
 /** The answer as structured content and the same as JSON text. */
-export function resultOf({ answer, text, isError }: ToolOutcome): CallToolResult {
+export function resultOf({ answer, text, isError, note }: ToolOutcome): CallToolResult {
   return {
-    content: [{ type: 'text', text }],
+    content: [{ type: 'text', text }, ...(note === undefined ? [] : [{ type: 'text' as const, text: note }])],
     structuredContent: { ...answer },
     ...(isError ? { isError } : {}),
   };
@@ -54,6 +56,7 @@ const nextSteps: Partial<Record<ErrorCode, string>> = {
   missing_required_field: 'Add the named argument and call the tool again.',
   agent_not_found: 'Call list_agents for the ids of agents.',
   not_found: 'Call the list tool of this kind for its ids.',
-  quota_exceeded: 'Call get_quota for the date of the reset.',
+  quota_exceeded:
+    'Call get_quota for the tokens and the date of the reset; for a budget, call get_billing_plan.',
   invalid_model: 'Call list_models for the models of the plan.',
 };

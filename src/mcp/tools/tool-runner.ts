@@ -3,6 +3,7 @@ import {
   type Admission,
   JsonReply,
   type Operation,
+  type OperationRequest,
   type OperationTable,
   RawReply,
   validBody,
@@ -10,8 +11,12 @@ import {
 } from '../../http/operations/index.js';
 import type { TenantCaller } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
+import type { LeaveSignal } from '../../kernel/leave-signal.js';
+import { type Ready, whenReady } from '../../kernel/ready.js';
 import type { CompiledTool } from './catalogue.js';
 import type { Answer, Arguments, OperationInput, ToolCall } from './tool.js';
+
+const noBytes = new Uint8Array(0);
 
 export interface ToolRunnerParts {
   readonly table: OperationTable;
@@ -33,7 +38,8 @@ export class ToolRunner {
     this.#parts = parts;
   }
 
-  async run(compiled: CompiledTool, args: Arguments, request: ToolRequest): Promise<Answer> {
+  /** Answers at once if the operation does, like the edge: a promise for each step costs more than a small read. */
+  run(compiled: CompiledTool, args: Arguments, request: ToolRequest): Ready<Answer> {
     const { tool, plan, operation } = compiled;
     requireRights(compiled, request.caller);
     for (const name of tool.required ?? []) {
@@ -47,48 +53,77 @@ export class ToolRunner {
       get signal() {
         return request.signal;
       },
-      operation: (name, other) => this.#operation(this.#parts.table.named(name), other, request),
+      operation: async (name, other) => this.#operation(this.#parts.table.named(name), other, request),
       keepSecret: (name, value) => this.#parts.keepSecret(request.caller, name, value),
     };
     return tool.run(call, input, args);
   }
 
-  async #operation(operation: Operation, input: OperationInput, request: ToolRequest): Promise<Answer> {
-    const { caller, requestId } = request;
-    requirePermission(operation, caller);
-    const validated = {
-      params: operation.params === undefined ? {} : validParams(operation, input.params),
-      query: validQuery(operation, input.query),
-      body: validBody(operation, input.body),
-    };
-    await this.#count(operation, caller);
-    const answer = await operation.handle({
-      ...validated,
-      caller,
-      rawBody: noBytes,
-      rawQuery: '',
-      headers: input.headers,
-      requestId,
-      // Made only if the handler looks at them.
-      get signal() {
-        return request.signal;
-      },
-      get leaving() {
-        return request.signal;
-      },
+  #operation(operation: Operation, input: OperationInput, request: ToolRequest): Ready<Answer> {
+    const { caller } = request;
+    return whenReady(requirePermission(operation, input.params, request), () => {
+      const view = new OperationView(
+        request,
+        operation.params === undefined ? {} : validParams(operation, input.params),
+        validQuery(operation, input.query),
+        validBody(operation, input.body),
+        input.headers,
+      );
+      return whenReady(this.#count(operation, caller), () =>
+        whenReady(operation.handle(view), (answer) => plainAnswer(answer)),
+      );
     });
-    return plainAnswer(answer);
   }
 
   /** The request itself was counted when it arrived; model work counts in the tenant's windows too. */
-  async #count({ rate }: Operation, caller: TenantCaller): Promise<void> {
+  #count({ rate }: Operation, caller: TenantCaller): Ready<void> {
     if (rate !== 'model-work') return;
-    const { refusal } = await this.#parts.admission.admitModelWork(caller);
-    if (refusal !== undefined) throw refusal;
+    return whenReady(this.#parts.admission.admitModelWork(caller), ({ refusal }) => {
+      if (refusal !== undefined) throw refusal;
+    });
   }
 }
 
-const noBytes = new Uint8Array(0);
+/** A tool call as the operation sees it. The signal is created only when the handler uses it. */
+class OperationView implements OperationRequest {
+  readonly #request: ToolRequest;
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly body: unknown;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly rawBody = noBytes;
+  readonly rawQuery = '';
+
+  constructor(
+    request: ToolRequest,
+    params: unknown,
+    query: unknown,
+    body: unknown,
+    headers: Readonly<Record<string, string>>,
+  ) {
+    this.#request = request;
+    this.params = params;
+    this.query = query;
+    this.body = body;
+    this.headers = headers;
+  }
+
+  get caller(): TenantCaller {
+    return this.#request.caller;
+  }
+
+  get requestId(): string {
+    return this.#request.requestId;
+  }
+
+  get signal(): AbortSignal {
+    return this.#request.signal;
+  }
+
+  get leaving(): LeaveSignal {
+    return this.#request.signal;
+  }
+}
 
 function requireRights({ tool, permission }: CompiledTool, { role }: TenantCaller): void {
   const isAdmin = role === 'owner' || role === 'admin';
@@ -99,12 +134,23 @@ function requireRights({ tool, permission }: CompiledTool, { role }: TenantCalle
   });
 }
 
-function requirePermission({ access: { permission } }: Operation, { role }: TenantCaller): void {
+/** Waits only for the audit entry of a refusal. */
+function requirePermission(
+  operation: Operation,
+  params: unknown,
+  { caller, requestId }: ToolRequest,
+): Ready<void> {
+  const { role } = caller;
+  const { permission } = operation.access;
   if (permission === null || allows(role, permission)) return;
-  throw new PlatformError('insufficient_permissions', {
+  const refusal = new PlatformError('insufficient_permissions', {
     message: `The role ${role} does not have the permission ${permission}.`,
     details: { permission, role },
   });
+  return (async () => {
+    await operation.refused?.({ caller, params, requestId }, refusal);
+    throw refusal;
+  })();
 }
 
 function validParams(operation: Operation, params: Readonly<Record<string, string>>): unknown {

@@ -3,12 +3,14 @@ import type { Time } from '../../../cluster/index.js';
 import { modelTiersOf, plans } from '../../kernel/plans/index.js';
 import { declare, one, oneShape, type Operation, tenantCaller } from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
-import { momentText, rangeOf } from '../telemetry/index.js';
-import { usageGroups, type UsageTotals, usageTotals } from '../usage/index.js';
+import { momentText, rangeOf, wholeHours } from '../telemetry/index.js';
+import { usageGroups, usageTotals } from '../usage/index.js';
+import { labelsOf, type Names } from './labels.js';
 
 export interface BillingOperationParts {
   readonly store: Store;
   readonly time: Time;
+  readonly names: Names;
 }
 
 /** Without a range, the last 30 days. */
@@ -21,7 +23,7 @@ const figures = {
   cost: z.number(),
 } as const;
 
-export function billingOperations({ store, time }: BillingOperationParts): readonly Operation[] {
+export function billingOperations({ store, time, names }: BillingOperationParts): readonly Operation[] {
   return [
     declare({
       name: 'billing.plan',
@@ -54,7 +56,7 @@ export function billingOperations({ store, time }: BillingOperationParts): reado
           },
           tiers: [...modelTiersOf(limits.plan)],
           period: monthOf(time.wallMs()),
-          budget: null,
+          budget: limits.budget ?? null,
         }),
     }),
     declare({
@@ -78,27 +80,21 @@ export function billingOperations({ store, time }: BillingOperationParts): reado
       ).extend({ count: z.int() }),
       handle: async ({ caller: { scope }, query }) => {
         const range = rangeOf(query, time.wallMs(), daysDefault);
-        const groups = await store.inTenant(scope, (tx) => usageTotals(scope, tx, range, query.group_by));
-        const data = {
-          currency: 'USD' as const,
-          total: totalOf(groups),
-          groups: groups.map((group) => ({ ...group, label: group.key })),
-        };
-        return { ...one(data), count: groups.length };
+        const whole = wholeHours(range);
+        const { total, groups } = await store.inTenant(scope, (tx) =>
+          usageTotals(scope, tx, { ...range, whole }, query.group_by),
+        );
+        const labelOf = await labelsOf(
+          names,
+          scope,
+          query.group_by,
+          groups.map(({ key }) => key),
+        );
+        const labelled = groups.map((group) => ({ ...group, label: labelOf(group.key) }));
+        return { ...one({ currency: 'USD' as const, total, groups: labelled }), count: groups.length };
       },
     }),
   ];
-}
-
-function totalOf(groups: readonly UsageTotals[]) {
-  const sum = (pick: (group: UsageTotals) => number): number =>
-    groups.reduce((total, group) => total + pick(group), 0);
-  return {
-    calls: sum(({ calls }) => calls),
-    input_tokens: sum(({ input_tokens: tokens }) => tokens),
-    output_tokens: sum(({ output_tokens: tokens }) => tokens),
-    cost: Math.round(sum(({ cost }) => cost) * 1e9) / 1e9,
-  };
 }
 
 function monthOf(nowMs: number): { start: string; end: string } {

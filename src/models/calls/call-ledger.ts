@@ -2,9 +2,10 @@
 import { isReady } from '../../kernel/ready.js';
 import type { Time } from '../../../cluster/index.js';
 import type { Ready } from '../../kernel/ready.js';
-import type { PlatformError } from '../../kernel/errors.js';
+import { nanosOf } from '../../kernel/budget.js';
+import { PlatformError } from '../../kernel/errors.js';
 import { type AttemptReport, type AttemptStart, defaultCallLimits } from '../../llm/index.js';
-import type { Quota } from '../../tenancy/quota/index.js';
+import { type AppliedBudget, openingMsMax, type Quota } from '../../tenancy/quota/index.js';
 import type { Ledger, OpenedRow } from '../usage/index.js';
 import type { CallOrder } from './call-order.js';
 import { callRow, recordedRow } from './call-rows.js';
@@ -12,19 +13,24 @@ import { closedRow, graceMs, openedRow } from './usage-rows.js';
 
 export interface CallLedgerParts {
   readonly ledger: Pick<Ledger, 'open' | 'withdraw' | 'close' | 'record'>;
-  readonly quota: Pick<Quota, 'reserveTokens' | 'settleTokens'>;
+  readonly quota: Pick<Quota, 'reserveTokens' | 'settleTokens' | 'reserveCost' | 'settleCost'>;
   readonly time: Time;
   readonly processId: string;
 }
 
+/** A call with the budgets that it counts against. */
+export type BudgetedOrder = CallOrder & { readonly budgets?: readonly AppliedBudget[] };
+
 export class CallLedger {
   readonly #parts: CallLedgerParts;
-  readonly #order: CallOrder;
+  readonly #order: BudgetedOrder;
   readonly #callId: string;
   readonly #onAttempt: (start: AttemptStart) => void;
   readonly #reports: AttemptReport[] = [];
   /** Reserved tokens of the month, by attempt. */
   readonly #reserved = new Map<string, number>();
+  /** Attempts with a reserved cost. */
+  readonly #budgeted = new Set<string>();
   readonly #startedAtMs: number;
   #startedAt = '';
   /** The row of the current attempt. */
@@ -34,7 +40,7 @@ export class CallLedger {
 
   constructor(
     parts: CallLedgerParts,
-    order: CallOrder,
+    order: BudgetedOrder,
     callId: string,
     startedAtMs: number,
     onAttempt: (start: AttemptStart) => void,
@@ -57,8 +63,10 @@ export class CallLedger {
       const reserving = this.#reserve(row, callMs + graceMs);
       if (reserving !== undefined) await reserving;
     }
+    const openUntilMs = await this.#reserveCost(row, start.number, callMs + graceMs);
     if (order.ready === undefined) await this.#open(row);
     else await this.#openBeside(row, order.ready);
+    if (time.monotonicMs() > openUntilMs) await this.#refuseLate(row);
     this.#opened = row;
     if (this.#startedAt === '') this.#startedAt = row.opened_at;
   };
@@ -110,7 +118,7 @@ export class CallLedger {
       }
     } finally {
       // Also if the store has not accepted the row yet: the retry closes it with the same figures.
-      this.#settle(row.attempt_id, row.input_tokens + row.output_tokens);
+      this.#settle(row.attempt_id, row.input_tokens + row.output_tokens, row.cost);
     }
   }
 
@@ -133,7 +141,40 @@ export class CallLedger {
     });
   }
 
-  #settle(attemptId: string, tokens: number): void {
+  /** Returns until when the row must be open. Without a budget nothing is asked. */
+  async #reserveCost(row: OpenedRow, number: number, withinMs: number): Promise<number> {
+    const { quota, time } = this.#parts;
+    const { scope, budgets = [], keyId, agentId = null } = this.#order;
+    if (budgets.length === 0) return Number.POSITIVE_INFINITY;
+    const attemptId = row.attempt_id;
+    const nanos = nanosOf(row.cost_estimate);
+    const askedAtMs = time.monotonicMs();
+    // The call that crosses a budget is served, so its retries and fallbacks are too.
+    const alreadyAdmitted = number > 1;
+    const claim = { attemptId, nanos, withinMs, keyId, agentId, budgets, alreadyAdmitted };
+    try {
+      const answer = await quota.reserveCost(scope, claim);
+      if (answer instanceof PlatformError) throw answer;
+      this.#budgeted.add(attemptId);
+      return askedAtMs + answer.waitedMs + openingMsMax;
+    } catch (error) {
+      this.#settle(attemptId, 0);
+      throw error;
+    }
+  }
+
+  /** A new owner of the budgets may have read the open rows before this one. */
+  async #refuseLate(row: OpenedRow): Promise<void> {
+    this.#settle(row.attempt_id, 0);
+    await this.#parts.ledger.withdraw(row).catch(() => undefined);
+    throw new PlatformError('service_unavailable', { retryAfterSeconds: 1 });
+  }
+
+  #settle(attemptId: string, tokens: number, cost = 0): void {
+    if (this.#budgeted.delete(attemptId)) {
+      const { scope, keyId, agentId = null } = this.#order;
+      this.#parts.quota.settleCost(scope, { attemptId, nanos: nanosOf(cost), keyId, agentId });
+    }
     const reserved = this.#reserved.get(attemptId);
     if (reserved === undefined) return;
     this.#reserved.delete(attemptId);

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Budget } from '../../kernel/budget.js';
 import type { TenantLimits } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { CallLimits, LeaveSignal, LlmRequest } from '../../llm/index.js';
@@ -29,6 +30,7 @@ export interface CallOrder {
   readonly keyId: string | null;
   readonly userId: string | null;
   readonly agentId?: string | undefined;
+  readonly agentBudget?: Budget | undefined;
   readonly sessionId?: string | undefined;
   readonly executionId?: string | undefined;
   /** `auto`, or the id of a model. */

@@ -36,6 +36,8 @@ export interface ChoosingParts {
   readonly breakers: CircuitBreakers;
   readonly observations: Observations;
   readonly nowMs: () => number;
+  /** Whether the caller's key may ask for the model. */
+  readonly mayAsk: (model: string) => boolean;
 }
 
 export function chooseTargets(
@@ -59,10 +61,15 @@ export function keyringOf(
   };
 }
 
-function named(order: CallOrder, keyring: Keyring, { access, platformKeys }: ChoosingParts): ChosenTargets {
+function named(
+  order: CallOrder,
+  keyring: Keyring,
+  { access, platformKeys, mayAsk }: ChoosingParts,
+): ChosenTargets {
   const found = access.catalogue.resolve(order.model, order.provider);
   if ('problem' in found) throw unknownModel(found.problem, order, keyring, access);
   const { model } = found;
+  if (!mayAsk(model.id)) throw notForKey(model.id);
   const tiers = modelTiersOf(order.limits.plan);
   const isAllowed = ({ tier }: CatalogueModel): boolean => tiers.includes(tier);
   if (planTargets([model], keyring, isAllowed).targets.length === 0) {
@@ -72,7 +79,7 @@ function named(order: CallOrder, keyring: Keyring, { access, platformKeys }: Cho
     throw withheld ? unverified(model.id) : unavailable(model.id);
   }
   if (!canRead(model, order)) throw cannotSee(model);
-  const chain = [model, ...fallbacks(order, access)];
+  const chain = [model, ...fallbacks(order, access)].filter(({ id }) => mayAsk(id));
   const { targets } = planTargets([...new Set(chain)], keyring, isAllowed);
   return {
     plan: { targets: makersFirst(targets, pinOf(order.request.messages)), mayEnlarge: false },
@@ -82,6 +89,13 @@ function named(order: CallOrder, keyring: Keyring, { access, platformKeys }: Cho
         ? undefined
         : outsideTiers(refused, order),
   };
+}
+
+function notForKey(model: string): PlatformError {
+  return new PlatformError('invalid_model_for_key', {
+    message: `This API key may not use the model ${shown(model)}. Choose a model of its allowed_models.`,
+    details: { field: 'model', model },
+  });
 }
 
 function unverified(model: string): PlatformError {
@@ -107,10 +121,14 @@ function makersFirst(targets: readonly Target[], pin: Origin | undefined): reado
 }
 
 /** Only its maker can continue a signed thought in progress. */
-function continued(order: CallOrder, keyring: Keyring, { access }: ChoosingParts): ChosenTargets | undefined {
+function continued(
+  order: CallOrder,
+  keyring: Keyring,
+  { access, mayAsk }: ChoosingParts,
+): ChosenTargets | undefined {
   const pin = pinOf(order.request.messages);
   const model = pin === undefined ? undefined : access.catalogue.byId(pin.model);
-  if (pin === undefined || model === undefined) return undefined;
+  if (pin === undefined || model === undefined || !mayAsk(model.id)) return undefined;
   const tiers = modelTiersOf(order.limits.plan);
   const { targets } = planTargets([model], keyring, ({ tier }) => tiers.includes(tier));
   const makers = targets.filter(({ credential }) => credential.id === pin.credentialId);
@@ -131,7 +149,11 @@ function routed(order: CallOrder, keyring: Keyring, parts: ChoosingParts): Chose
   }
   const nowMs = parts.nowMs();
   const tiers = modelTiersOf(order.limits.plan);
-  const models = access.catalogue.all.filter(({ vendor }) => provider === undefined || vendor === provider);
+  const ofProvider = access.catalogue.all.filter(
+    ({ vendor }) => provider === undefined || vendor === provider,
+  );
+  const models = ofProvider.filter(({ id }) => parts.mayAsk(id));
+  if (models.length === 0 && ofProvider.length > 0) throw notForKey('auto');
   const keysOf = (vendor: string): readonly Credential[] =>
     [keyring.tenant(vendor), keyring.platform(vendor)].filter((key) => key !== undefined);
   const observed = (model: string) => observations.of(model, nowMs);
@@ -151,7 +173,7 @@ function routed(order: CallOrder, keyring: Keyring, parts: ChoosingParts): Chose
       message: `No model in the tiers of the plan (${tiers.join(', ')}) is available for this request.`,
     });
   }
-  const chain = [...choice.chain, ...fallbacks(order, access)];
+  const chain = [...choice.chain, ...fallbacks(order, access)].filter(({ id }) => parts.mayAsk(id));
   const { targets } = planTargets([...new Set(chain)], keyring, ({ tier }) => tiers.includes(tier));
   return { plan: { targets, mayEnlarge: true }, routing: choice.routing, tierRefusalOf: () => undefined };
 }

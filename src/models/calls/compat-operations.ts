@@ -43,6 +43,7 @@ const bodyBytesMax = 20 * 1024 * 1024;
 const refusals: readonly ErrorCode[] = [
   'missing_required_field',
   'invalid_model',
+  'invalid_model_for_key',
   'email_unverified',
   'MODEL_TIER_RESTRICTED',
   'quota_exceeded',
@@ -69,6 +70,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
     declare({
       ...common,
       name: 'compat.chat-completions',
+      audit: { exempt: 'model calls leave no entry; the ledger is their record' },
       path: '/v1/chat/completions',
       title: 'Call a model with an OpenAI chat completions request.',
       description: 'OpenAI clients work with this address and an API key of the platform.',
@@ -83,6 +85,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
     declare({
       ...common,
       name: 'compat.messages',
+      audit: { exempt: 'model calls leave no entry; the ledger is their record' },
       path: '/v1/messages',
       title: 'Call a model with an Anthropic Messages request.',
       description: 'Anthropic clients work with this address and an API key of the platform.',

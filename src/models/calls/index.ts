@@ -1,6 +1,7 @@
 // The public interface of calls: model calls of tenants, from the endpoints to the vendors and the ledger.
 import type { Operation } from '../../http/operations/index.js';
 import type { Platform } from '../../infra/platform/index.js';
+import type { KeyRules } from '../../tenancy/keys/index.js';
 import type { Quota } from '../../tenancy/quota/index.js';
 import type { SharedValues } from '../../infra/storage/index.js';
 import type { Ledger } from '../usage/index.js';
@@ -29,6 +30,8 @@ export interface CallsOptions {
   readonly access: VendorAccess;
   /** Whether the tenant may use the platform's vendor keys besides the simulated vendor; absent: every tenant may. */
   readonly mayUsePlatformKeys?: ((scope: TenantScope) => Ready<boolean>) | undefined;
+  /** What the key of a call may ask for and spend; absent: everything. */
+  readonly keyRules?: ((scope: TenantScope, keyId: string) => Ready<KeyRules>) | undefined;
   readonly vault: Pick<Vault, 'resolve'>;
   readonly quota: Quota;
   readonly ledger: Ledger;
@@ -47,7 +50,7 @@ export interface Calls {
 
 export function createCalls(platform: CallsPlatform, options: CallsOptions): Calls {
   const { reads, changes: feed, time, ids, random, log } = platform;
-  const { access, mayUsePlatformKeys, vault, quota, ledger, shared, processId } = options;
+  const { access, mayUsePlatformKeys, keyRules, vault, quota, ledger, shared, processId } = options;
   const { report } = log;
   const newId = (): string => ids.uuid();
   const ownKeys = new OwnKeys({ reads, feed, vault, keys: access.keys, report });
@@ -55,6 +58,7 @@ export function createCalls(platform: CallsPlatform, options: CallsOptions): Cal
   const calls = new ModelCalls({
     access,
     mayUsePlatformKeys,
+    keyRules,
     ownKeys,
     ledger,
     quota,

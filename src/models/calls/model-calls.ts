@@ -23,7 +23,8 @@ import {
   zeroUsage,
 } from '../../llm/index.js';
 import { type Time, within } from '../../../cluster/index.js';
-import type { Quota } from '../../tenancy/quota/index.js';
+import type { KeyRules } from '../../tenancy/keys/index.js';
+import { type AppliedBudget, appliedBudget, type Quota } from '../../tenancy/quota/index.js';
 import type { Ledger } from '../usage/index.js';
 import { attemptIdOf, type CallOrder } from './call-order.js';
 import { CallLedger } from './call-ledger.js';
@@ -41,7 +42,12 @@ export interface ModelCallParts {
   readonly ledger: Ledger;
   /** Whether the tenant may use the platform's vendor keys besides the simulated vendor; absent: every tenant may. */
   readonly mayUsePlatformKeys?: ((scope: TenantScope) => Ready<boolean>) | undefined;
-  readonly quota: Pick<Quota, 'monthlyRefusal' | 'reserveTokens' | 'settleTokens'>;
+  /** What the key of a call may ask for and spend; absent: everything. */
+  readonly keyRules?: ((scope: TenantScope, keyId: string) => Ready<KeyRules>) | undefined;
+  readonly quota: Pick<
+    Quota,
+    'monthlyRefusal' | 'reserveTokens' | 'settleTokens' | 'reserveCost' | 'settleCost' | 'budgetRefusal'
+  >;
   readonly time: Time;
   readonly processId: string;
   readonly chance: () => number;
@@ -83,6 +89,11 @@ export interface RunningCall {
 /** The fields of a running call that change while it runs. */
 type UnderWay = { target: RunningCall['target']; spent?: RunningCall['spent'] };
 
+interface PreparedCall extends ChosenTargets {
+  /** What the call counts against. */
+  readonly budgets: readonly AppliedBudget[];
+}
+
 /** Longer than one commit takes. A row that is not closed by then is closed with its estimate by the next node. */
 const recordingMsMax = 3_000;
 
@@ -116,8 +127,11 @@ export class ModelCalls {
    * used-up month. For work that is accepted before its first call is made.
    */
   async preflight(order: CallOrder): Promise<void> {
-    const { plan } = await this.#choose(order);
-    if (order.alreadyAdmitted === true || plan.targets[0]?.credential.payer !== 'platform') return;
+    const { plan, budgets } = await this.#choose(order);
+    if (order.alreadyAdmitted === true) return;
+    const spent = await this.#parts.quota.budgetRefusal(order.scope, budgets);
+    if (spent !== undefined) throw spent;
+    if (plan.targets[0]?.credential.payer !== 'platform') return;
     const refusal = await this.#parts.quota.monthlyRefusal(order.scope, order.limits);
     if (refusal !== undefined) throw refusal;
   }
@@ -128,11 +142,23 @@ export class ModelCalls {
     return modelsMeant(model, access.catalogue, keyringOf(await ownKeys.of(scope), access), limits);
   }
 
-  #choose(order: CallOrder): Ready<ChosenTargets> {
+  #choose(order: CallOrder): Ready<PreparedCall> {
+    return whenReady(this.#rulesOf(order), (rules) =>
+      whenReady(this.#chooseFor(order, rules), (chosen) => ({ ...chosen, budgets: budgetsOf(order, rules) })),
+    );
+  }
+
+  #rulesOf({ scope, keyId }: CallOrder): Ready<KeyRules | undefined> {
+    const { keyRules } = this.#parts;
+    return keyId === null || keyRules === undefined ? undefined : keyRules(scope, keyId);
+  }
+
+  #chooseFor(order: CallOrder, rules: KeyRules | undefined): Ready<ChosenTargets> {
     const { access, mayUsePlatformKeys, ownKeys, time } = this.#parts;
     return whenReady(mayUsePlatformKeys?.(order.scope) ?? true, (platformKeys) =>
       whenReady(ownKeys.of(order.scope), (own) =>
         chooseTargets(order, own, {
+          mayAsk: (model) => allowsModel(rules?.allowedModels, model),
           access,
           platformKeys,
           breakers: this.#breakers,
@@ -173,16 +199,22 @@ export class ModelCalls {
   /** `close` waits for a call from its start until it is recorded. */
   async #run(
     order: CallOrder,
-    chosen: ChosenTargets,
+    chosen: PreparedCall,
     call: UnderWay,
     startedAtMs: number,
     hear: Hear,
   ): Promise<ServedCall | undefined> {
     const { time, newId } = this.#parts;
     const callId = order.callId ?? newId();
-    const callLedger = new CallLedger(this.#parts, order, callId, startedAtMs, (start) => {
-      call.target = start.target;
-    });
+    const callLedger = new CallLedger(
+      this.#parts,
+      { ...order, budgets: chosen.budgets },
+      callId,
+      startedAtMs,
+      (start) => {
+        call.target = start.target;
+      },
+    );
     let outcome: CallOutcome;
     this.#running += 1;
     try {
@@ -235,6 +267,24 @@ export class ModelCalls {
       hear,
     );
   }
+}
+
+function budgetsOf(
+  { scope, limits, keyId, agentId, agentBudget }: CallOrder,
+  rules: KeyRules | undefined,
+): readonly AppliedBudget[] {
+  const budgets: AppliedBudget[] = [];
+  if (keyId !== null && rules?.budget) budgets.push(appliedBudget('key', keyId, rules.budget));
+  if (agentId !== undefined && agentBudget !== undefined)
+    budgets.push(appliedBudget('agent', agentId, agentBudget));
+  if (limits.budget !== undefined) budgets.push(appliedBudget('tenant', scope.tenantId, limits.budget));
+  return budgets;
+}
+
+/** `allowed`: ids, or prefixes that end with `*`; without a list, all models. */
+export function allowsModel(allowed: readonly string[] | null | undefined, model: string): boolean {
+  if (allowed === null || allowed === undefined) return true;
+  return allowed.some((one) => (one.endsWith('*') ? model.startsWith(one.slice(0, -1)) : one === model));
 }
 
 function refusalOf({ error, attempts }: CallOutcome, { tierRefusalOf }: ChosenTargets): PlatformError {

@@ -25,6 +25,7 @@ const bodyBytesMax = 4 * 1024 * 1024;
 const refusals: readonly ErrorCode[] = [
   'missing_required_field',
   'invalid_model',
+  'invalid_model_for_key',
   'invalid_provider',
   'email_unverified',
   'MODEL_TIER_RESTRICTED',
@@ -92,6 +93,7 @@ export function callOperations({
     declare({
       ...common,
       name: 'llm.public-call',
+      audit: { exempt: 'model calls leave no entry; the ledger is their record' },
       path: '/api/v3/llm/public/call',
       title: 'Call a model with an API key.',
       access: apiKey('llm:call'),
@@ -100,6 +102,7 @@ export function callOperations({
     declare({
       ...common,
       name: 'llm.call',
+      audit: { exempt: 'model calls leave no entry; the ledger is their record' },
       path: '/api/v3/llm/call',
       title: 'Call a model as a signed-in user.',
       access: tenantUser('llm:call'),

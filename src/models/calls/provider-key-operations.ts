@@ -21,6 +21,7 @@ export function providerKeyOperations({ access, vault, time }: ProviderKeyParts)
     declare({
       name: 'secrets.test',
       method: 'POST',
+      audit: { exempt: 'a check that changes nothing' },
       path: '/api/secrets/:id/test',
       title: 'Ask the vendor whether a stored key is valid',
       description: 'For secrets of kind `llm_key`. Asks for the models of the key; nothing is spent.',

@@ -3,7 +3,8 @@ import type { Operation } from '../../http/operations/index.js';
 import type { Platform } from '../../infra/platform/index.js';
 import { telemetryOperations } from './operations.js';
 
-export { momentText, rangeOf } from './range.js';
+export { callsExport } from './exports.js';
+export { momentText, rangeOf, wholeHours } from './range.js';
 
 export function createTelemetry(
   { store, time }: Pick<Platform, 'store' | 'time'>,

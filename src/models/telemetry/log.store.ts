@@ -23,6 +23,7 @@ const logRow = z.object({
   model: z.string(),
   input_tokens: z.number(),
   output_tokens: z.number(),
+  cost: z.number(),
   response_time_ms: z.number(),
   call_source: z.string(),
   from_cache: z.boolean(),
@@ -59,6 +60,10 @@ export interface LogPage {
   readonly direction: 'asc' | 'desc';
 }
 
+const logColumns = sql.fragment`
+  c.call_id, c.started_at, c.user_id, c.agent_id, c.provider, c.model, c.input_tokens, c.output_tokens, c.cost,
+  c.response_time_ms, c.call_source, c.from_cache, c.input_preview, c.output_preview`;
+
 export async function readLog(
   tx: TenantTransaction,
   range: Range,
@@ -71,9 +76,7 @@ export async function readLog(
   );
   const turned = direction === 'asc' ? sql.fragment`asc` : sql.fragment`desc`;
   const rows = await tx.any(sql.type(logRow)`
-    select c.call_id, c.started_at, c.user_id, c.agent_id, c.provider, c.model, c.input_tokens, c.output_tokens,
-      c.response_time_ms, c.call_source, c.from_cache, c.input_preview, c.output_preview
-    from reports.calls c where ${chosen(tx, range, filter)}
+    select ${logColumns} from reports.calls c where ${chosen(tx, range, filter)}
     order by ${columns[order]} ${turned}, c.started_at ${turned}, c.call_id
     limit ${limit} offset ${(page - 1) * limit}`);
   return { rows, total };
@@ -86,6 +89,7 @@ const sessionRow = z.object({
   last_interaction: z.date(),
   total_calls: z.number(),
   total_tokens: z.number(),
+  cost: z.number(),
   total_latency_ms: z.number(),
   errors: z.number(),
 });
@@ -105,9 +109,32 @@ export async function readSessions(
   const rows = await tx.any(sql.type(sessionRow)`
     select c.session_id, (array_agg(c.agent_id order by c.started_at desc))[1] as agent_id,
       min(c.started_at) as first_interaction, max(c.started_at) as last_interaction, count(*)::bigint as total_calls,
-      sum(c.input_tokens + c.output_tokens)::bigint as total_tokens, sum(c.response_time_ms)::float8 as total_latency_ms,
+      sum(c.input_tokens + c.output_tokens)::bigint as total_tokens, sum(c.cost::numeric)::float8 as cost,
+      sum(c.response_time_ms)::float8 as total_latency_ms,
       count(*) filter (where c.status = 'error')::bigint as errors
     from reports.calls c where ${which}
     group by c.session_id order by last_interaction desc, c.session_id limit ${limit}`);
   return { rows, total };
+}
+
+/** All calls, oldest first. */
+export function walkLog(
+  tx: TenantTransaction,
+  { from, to }: Partial<Range>,
+  after: { readonly at: Date; readonly id: string } | undefined,
+  limit: number,
+): Promise<readonly LogRow[]> {
+  const conditions = [
+    sql.fragment`c.tenant_id = ${tx.scope.tenantId}`,
+    ...(from === undefined ? [] : [sql.fragment`c.started_at >= ${from.toISOString()}::timestamptz`]),
+    ...(to === undefined ? [] : [sql.fragment`c.started_at < ${to.toISOString()}::timestamptz`]),
+    ...(after === undefined
+      ? []
+      : [
+          sql.fragment`(c.started_at, c.call_id) > (${after.at.toISOString()}::timestamptz, ${after.id}::uuid)`,
+        ]),
+  ];
+  return tx.any(sql.type(logRow)`
+    select ${logColumns} from reports.calls c where ${sql.join(conditions, sql.fragment` and `)}
+    order by c.started_at, c.call_id limit ${limit}`);
 }

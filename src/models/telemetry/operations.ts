@@ -13,7 +13,8 @@ import {
 } from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import { readLog, readSessions } from './log.store.js';
-import { readGraph, readLoop } from './paths.store.js';
+import { readGraph } from './graph.js';
+import { readLoop } from './paths.store.js';
 import { agentRangeQuery, hoursQuery, logQuery, metricsQuery, rangeQuery, sessionsQuery } from './query.js';
 import { lastHours, rangeOf } from './range.js';
 import * as report from './reports.js';
@@ -193,10 +194,10 @@ export function telemetryOperations({ store, time, version }: TelemetryParts): r
       query: agentRangeQuery,
       output: oneShape(shapes.graph),
       async handle({ caller, query }: Asked<z.output<typeof agentRangeQuery>>) {
-        const { nodes, edges, turns } = await store.inTenant(caller.scope, (tx) =>
+        const graph = await store.inTenant(caller.scope, (tx) =>
           readGraph(tx, rangeFor(query), query.agent_id),
         );
-        return one(report.graphOf(nodes, edges, turns));
+        return one(report.graphOf(graph));
       },
     }),
   ];

@@ -1,17 +1,19 @@
 /** Turns sums into the replies of the endpoints. */
 import type { z } from 'zod';
 import type { LogRow, SessionRow } from './log.store.js';
-import type { Edge, GraphNode, LoopNode } from './paths.store.js';
+import type { Graph } from './graph.js';
+import type { Edge, LoopNode } from './paths.store.js';
+import { latencyOf } from './latency.js';
 import { dayMs, hoursOf, type Range } from './range.js';
+import type { DaySums, HourSums } from './totals.store.js';
 import type * as shapes from './shapes.js';
-import { averageMs, errorsOf, groupsBy, hitRate, percent, type Share, sumOf, type Totals } from './totals.js';
+import { averageMs, errorsOf, failuresOf, groupsBy, hitRate, percent, type Share, sumOf } from './totals.js';
 
 const topMax = 10;
 /** Over longer ranges only hours with calls are listed. */
 const filledDaysMax = 92;
 
 type Shape<Key extends keyof typeof shapes> = z.input<(typeof shapes)[Key]>;
-type Hour = Totals & { readonly hour: Date };
 
 export function metricsOf(shares: readonly Share[]): Shape<'metrics'> {
   const sum = sumOf(shares);
@@ -20,10 +22,13 @@ export function metricsOf(shares: readonly Share[]): Shape<'metrics'> {
   return {
     totalRequests: sum.calls,
     totalTokens: sum.tokens,
+    cost: sum.cost,
     averageLatency: averageMs(sum),
+    latency: latencyOf(sum.latency),
     successRate: percent(sum.calls - errors, sum.calls),
     successCount: sum.calls - errors,
     errorCount: errors,
+    errors: failuresOf(shares),
     topModels: groupsBy(shares, ({ model }) => model)
       .slice(0, topMax)
       .map(({ one, sum: { calls, tokens } }) => ({ model: one.model, requests: calls, tokens })),
@@ -39,21 +44,25 @@ export function metricsOf(shares: readonly Share[]): Shape<'metrics'> {
 
 export function dashboardOf(
   shares: readonly Share[],
-  hours: readonly Hour[],
+  hours: readonly HourSums[],
   range: Range,
 ): Shape<'dashboard'> {
   const sum = sumOf(shares);
   const errors = errorsOf(shares);
   const days = (range.to.getTime() - range.from.getTime() - 1) / dayMs;
   const isLong = days > filledDaysMax;
+  const find = byHour(hours);
   return {
     summary: {
       period_days: Math.max(1, Math.round(days)),
       total_calls: sum.calls,
       total_tokens: sum.tokens,
+      cost: sum.cost,
       avg_latency_ms: averageMs(sum),
       success_rate_pct: percent(sum.calls - errors, sum.calls),
     },
+    latency: latencyOf(sum.latency),
+    errors: failuresOf(shares),
     cache: {
       calls_with_cache: sum.cache_hits,
       cache_hit_rate_pct: hitRate(sum),
@@ -77,8 +86,8 @@ export function dashboardOf(
       calls,
     })),
     hourly_usage: (isLong ? hours.map(({ hour }) => hour) : hoursOf(range)).map((hour) => {
-      const { calls, tokens } = at(hours, hour);
-      return { hour: hour.toISOString(), calls, tokens };
+      const { calls, tokens, cost } = find(hour);
+      return { hour: hour.toISOString(), calls, tokens, cost };
     }),
     by_call_source: groupsBy(shares, ({ call_source: source }) => source).map(({ one, sum: group }) => ({
       call_source: one.call_source,
@@ -88,22 +97,22 @@ export function dashboardOf(
   };
 }
 
-export function hoursReport(hours: readonly Hour[], range: Range): Shape<'hourUse'>[] {
+export function hoursReport(hours: readonly HourSums[], range: Range): Shape<'hourUse'>[] {
+  const find = byHour(hours);
   return hoursOf(range).map((hour) => {
-    const { calls, tokens } = at(hours, hour);
-    return { hour: `${hour.toISOString().slice(0, 13).replace('T', ' ')}:00`, requests: calls, tokens };
+    const { calls, tokens, cost } = find(hour);
+    const name = `${hour.toISOString().slice(0, 13).replace('T', ' ')}:00`;
+    return { hour: name, requests: calls, tokens, cost };
   });
 }
 
-/** Zeros for an hour without calls. */
-function at(hours: readonly Hour[], hour: Date): { readonly calls: number; readonly tokens: number } {
-  return hours.find((each) => each.hour.getTime() === hour.getTime()) ?? { calls: 0, tokens: 0 };
+/** Finds the sums of an hour; zeros for an hour without calls. */
+function byHour(hours: readonly HourSums[]): (hour: Date) => Omit<HourSums, 'hour'> {
+  const found = new Map(hours.map((each) => [each.hour.getTime(), each]));
+  return (hour) => found.get(hour.getTime()) ?? { calls: 0, tokens: 0, cost: 0 };
 }
 
-export function cacheOf(
-  shares: readonly Share[],
-  days: readonly (Totals & { readonly day: string })[],
-): Shape<'cache'> {
+export function cacheOf(shares: readonly Share[], days: readonly DaySums[]): Shape<'cache'> {
   const sum = sumOf(shares);
   return {
     summary: {
@@ -129,6 +138,7 @@ export function callSourcesOf(shares: readonly Share[]): Shape<'callSource'>[] {
     call_source: one.call_source,
     total_calls: sum.calls,
     total_tokens: sum.tokens,
+    cost: sum.cost,
     avg_latency_ms: averageMs(sum),
     success_rate_pct: percent(sum.calls - errorsOf(group), sum.calls),
   }));
@@ -144,6 +154,7 @@ export function entryOf(row: LogRow): Shape<'logEntry'> {
     input_tokens: row.input_tokens,
     output_tokens: row.output_tokens,
     total_tokens: row.input_tokens + row.output_tokens,
+    cost: row.cost,
     response_time_ms: row.response_time_ms,
     timestamp: row.started_at.toISOString().replace('Z', '+00:00'),
     call_source: row.call_source,
@@ -196,7 +207,7 @@ export function loopgraphOf(
   };
 }
 
-export function graphOf(nodes: readonly GraphNode[], edges: readonly Edge[], turns: number): Shape<'graph'> {
+export function graphOf({ nodes, edges, turns }: Graph): Shape<'graph'> {
   return {
     nodes: [...nodes],
     edges: [...edges],

@@ -4,6 +4,11 @@ const count = z.int().min(0);
 const ms = z.number().min(0);
 /** Two decimals; some percentages exceed 100. */
 const percentage = z.number().min(0);
+/** In dollars. */
+const cost = z.number().min(0);
+/** Estimated from the buckets of a histogram. */
+const latency = z.object({ p50_ms: ms, p95_ms: ms, p99_ms: ms });
+const errors = z.array(z.object({ failure: z.string(), count }));
 const agentId = z.uuid().nullable();
 
 export const health = z.object({
@@ -16,10 +21,13 @@ export const health = z.object({
 export const metrics = z.object({
   totalRequests: count,
   totalTokens: count,
+  cost,
   averageLatency: ms,
+  latency,
   successRate: percentage,
   successCount: count,
   errorCount: count,
+  errors,
   topModels: z.array(z.object({ model: z.string(), requests: count, tokens: count })),
   topAgents: z.array(z.object({ agent_id: z.uuid(), requests: count, tokens: count })),
 });
@@ -33,6 +41,7 @@ export const logEntry = z.object({
   input_tokens: count,
   output_tokens: count,
   total_tokens: count,
+  cost,
   response_time_ms: ms,
   timestamp: z.iso.datetime({ offset: true }),
   call_source: z.string(),
@@ -50,6 +59,7 @@ export const hourUse = z.object({
   hour: z.string().regex(/^\d{4}-\d\d-\d\d \d\d:00$/),
   requests: count,
   tokens: count,
+  cost,
 });
 
 export const session = z.object({
@@ -59,6 +69,7 @@ export const session = z.object({
   last_interaction: z.iso.datetime(),
   total_calls: count,
   total_tokens: count,
+  cost,
   total_latency_ms: ms,
   errors: count,
   avg_latency_ms: ms,
@@ -72,16 +83,19 @@ export const dashboard = z.object({
     period_days: count,
     total_calls: count,
     total_tokens: count,
+    cost,
     avg_latency_ms: ms,
     success_rate_pct: percentage,
   }),
+  latency,
+  errors,
   cache: z.object({ calls_with_cache: count, cache_hit_rate_pct: percentage, total_cached_tokens: count }),
   fallback: z.object({ total_errors: count, total_fallbacks: count, fallback_rate_pct: percentage }),
   top_models: z.array(
     z.object({ model: z.string(), provider: z.string(), calls: count, avg_latency_ms: ms }),
   ),
   by_provider: z.array(z.object({ provider: z.string(), calls: count })),
-  hourly_usage: z.array(z.object({ hour: z.iso.datetime(), calls: count, tokens: count })),
+  hourly_usage: z.array(z.object({ hour: z.iso.datetime(), calls: count, tokens: count, cost })),
   by_call_source: z.array(z.object({ call_source: z.string(), calls: count, avg_latency_ms: ms })),
 });
 
@@ -109,6 +123,7 @@ export const callSource = z.object({
   call_source: z.string(),
   total_calls: count,
   total_tokens: count,
+  cost,
   avg_latency_ms: ms,
   success_rate_pct: percentage,
 });

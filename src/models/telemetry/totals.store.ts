@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { sql, type TenantTransaction } from '../../infra/storage/index.js';
 import { type Range, wholeHours } from './range.js';
-import type { Share, Totals } from './totals.js';
+import type { Share } from './totals.js';
 
 export interface CallFilter {
   readonly agentId?: string | undefined;
@@ -14,7 +14,9 @@ const totals = {
   calls: z.number(),
   vendor_calls: z.number(),
   tokens: z.number(),
+  cost: z.number(),
   response_time_ms: z.number(),
+  latency: z.string().transform(BigInt),
   cache_hits: z.number(),
   cached_tokens: z.number(),
   cache_creation_tokens: z.number(),
@@ -27,13 +29,17 @@ const shareRow = z.object({
   model: z.string(),
   call_source: z.string(),
   status: z.enum(['success', 'error']),
+  failure: z.string(),
 });
-const hourRow = z.object({ ...totals, hour: z.date() });
-const dayRow = z.object({ ...totals, day: z.string() });
+const hourRow = z.object({ hour: z.date(), calls: z.number(), tokens: z.number(), cost: z.number() });
+export type HourSums = z.output<typeof hourRow>;
+
+const dayRow = z.object({ day: z.string(), cache_hits: z.number(), cached_tokens: z.number() });
+export type DaySums = z.output<typeof dayRow>;
 
 const summed = sql.fragment`
   sum(calls)::bigint as calls, sum(vendor_calls)::bigint as vendor_calls, sum(tokens)::bigint as tokens,
-  sum(response_time_ms)::float8 as response_time_ms, sum(cache_hits)::bigint as cache_hits,
+  sum(cost)::float8 as cost, sum(response_time_ms)::float8 as response_time_ms, sum(latency)::text as latency, sum(cache_hits)::bigint as cache_hits,
   sum(cached_tokens)::bigint as cached_tokens, sum(cache_creation_tokens)::bigint as cache_creation_tokens,
   sum(fallbacks)::bigint as fallbacks`;
 
@@ -46,13 +52,15 @@ function facts(tx: TenantTransaction, range: Range, filter: CallFilter) {
   return sql.fragment`facts as (
     select * from (
       select h.hour, nullif(h.agent_id, '00000000-0000-0000-0000-000000000000'::uuid) as agent_id, h.provider, h.model,
-        h.call_source, h.status, h.calls, h.vendor_calls, h.input_tokens + h.output_tokens as tokens,
-        h.response_time_ms, h.cache_hits, h.cached_tokens, h.cache_creation_tokens, h.fallbacks
+        h.call_source, h.status, h.failure, h.calls, h.vendor_calls, h.input_tokens + h.output_tokens as tokens, h.cost,
+        h.response_time_ms, h.latency, h.cache_hits, h.cached_tokens, h.cache_creation_tokens, h.fallbacks
       from reports.call_hours h
       where h.tenant_id = ${tenantId} and h.hour >= ${at(whole.from)} and h.hour < ${at(whole.to)}
+        and h.calls > 0
       union all
-      select date_trunc('hour', c.started_at, 'UTC'), c.agent_id, c.provider, c.model, c.call_source, c.status, 1,
-        (not c.from_cache)::int, c.input_tokens + c.output_tokens, c.response_time_ms,
+      select date_trunc('hour', c.started_at, 'UTC'), c.agent_id, c.provider, c.model, c.call_source, c.status,
+        case when c.status = 'error' then coalesce(c.failure, 'unknown') else '' end, 1, (not c.from_cache)::int,
+        c.input_tokens + c.output_tokens, c.cost::numeric, c.response_time_ms, c.latency,
         (c.from_cache or c.cached_tokens > 0)::int, c.cached_tokens, c.cache_creation_tokens,
         (c.model <> c.first_model and c.status = 'success')::int
       from reports.calls c
@@ -74,23 +82,24 @@ export function readShares(
 ): Promise<readonly Share[]> {
   return tx.any(sql.type(shareRow)`
     with ${facts(tx, range, filter)}
-    select agent_id, provider, model, call_source, status, ${summed} from facts group by 1, 2, 3, 4, 5`);
+    select agent_id, provider, model, call_source, status, failure, ${summed} from facts group by 1, 2, 3, 4, 5, 6`);
 }
 
 export function readHours(
   tx: TenantTransaction,
   range: Range,
   filter: CallFilter = {},
-): Promise<readonly (Totals & { readonly hour: Date })[]> {
+): Promise<readonly HourSums[]> {
   return tx.any(sql.type(hourRow)`
-    with ${facts(tx, range, filter)} select hour, ${summed} from facts group by 1 order by 1`);
+    with ${facts(tx, range, filter)} 
+    select hour, sum(calls)::bigint as calls, sum(tokens)::bigint as tokens, sum(cost)::float8 as cost
+    from facts group by 1 order by 1`);
 }
 
-export function readDays(
-  tx: TenantTransaction,
-  range: Range,
-): Promise<readonly (Totals & { readonly day: string })[]> {
+export function readDays(tx: TenantTransaction, range: Range): Promise<readonly DaySums[]> {
   return tx.any(sql.type(dayRow)`
     with ${facts(tx, range, {})}
-    select to_char(hour at time zone 'UTC', 'YYYY-MM-DD') as day, ${summed} from facts group by 1 order by 1`);
+    select to_char(hour at time zone 'UTC', 'YYYY-MM-DD') as day, sum(cache_hits)::bigint as cache_hits,
+      sum(cached_tokens)::bigint as cached_tokens
+    from facts group by 1 order by 1`);
 }

@@ -1,9 +1,15 @@
+import { sumOfCosts } from '../../llm/index.js';
+
 /** Sums over model calls. */
 export interface Totals {
   readonly calls: number;
   readonly vendor_calls: number;
   readonly tokens: number;
+  /** In dollars. */
+  readonly cost: number;
   readonly response_time_ms: number;
+  /** A histogram, see latency.ts. */
+  readonly latency: bigint;
   readonly cache_hits: number;
   readonly cached_tokens: number;
   readonly cache_creation_tokens: number;
@@ -17,13 +23,17 @@ export interface Share extends Totals {
   readonly model: string;
   readonly call_source: string;
   readonly status: 'success' | 'error';
+  /** Empty for a success. */
+  readonly failure: string;
 }
 
 const nothing: Totals = {
   calls: 0,
   vendor_calls: 0,
   tokens: 0,
+  cost: 0,
   response_time_ms: 0,
+  latency: 0n,
   cache_hits: 0,
   cached_tokens: 0,
   cache_creation_tokens: 0,
@@ -36,7 +46,9 @@ export function sumOf(rows: readonly Totals[]): Totals {
       calls: sum.calls + row.calls,
       vendor_calls: sum.vendor_calls + row.vendor_calls,
       tokens: sum.tokens + row.tokens,
+      cost: sumOfCosts([sum.cost, row.cost]),
       response_time_ms: sum.response_time_ms + row.response_time_ms,
+      latency: sum.latency + row.latency,
       cache_hits: sum.cache_hits + row.cache_hits,
       cached_tokens: sum.cached_tokens + row.cached_tokens,
       cache_creation_tokens: sum.cache_creation_tokens + row.cache_creation_tokens,
@@ -69,6 +81,15 @@ export function groupsBy(shares: readonly Share[], nameOf: (share: Share) => str
 
 export function errorsOf(shares: readonly Share[]): number {
   return shares.reduce((sum, { status, calls }) => sum + (status === 'error' ? calls : 0), 0);
+}
+
+/** Errors by their class, the most frequent first. */
+export function failuresOf(shares: readonly Share[]): { readonly failure: string; readonly count: number }[] {
+  const failed = shares.filter(({ status }) => status === 'error');
+  return groupsBy(failed, ({ failure }) => failure).map(({ one, sum }) => ({
+    failure: one.failure,
+    count: sum.calls,
+  }));
 }
 
 /** Rounds to two decimals; 0 if `whole` is 0. */

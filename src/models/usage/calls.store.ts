@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type BatchTarget, insertTarget, sql, type Store } from '../../infra/storage/index.js';
+import { callFacts, hoursAdded } from './hours.store.js';
 
 /** A model call as telemetry stores it. Times are ISO 8601, as the columns take them. */
 export interface CallRow {
@@ -30,32 +31,6 @@ export interface CallRow {
   readonly output_preview: string;
 }
 
-const nobody = "'00000000-0000-0000-0000-000000000000'::uuid";
-
-/**
- * Adds the rows of the relation `inserted` to the sums of their hours, in key order, so that two batches never
- * deadlock.
- */
-export const hoursAdded = `
-  insert into call_hours as h (tenant_id, hour, agent_id, provider, model, call_source, status, calls, vendor_calls,
-    input_tokens, output_tokens, response_time_ms, cache_hits, cached_tokens, cache_creation_tokens, fallbacks)
-  select tenant_id, date_trunc('hour', started_at, 'UTC') as hour, coalesce(agent_id, ${nobody}) as agent, provider,
-    model, call_source, status, count(*), count(*) filter (where not from_cache), sum(input_tokens)::bigint,
-    sum(output_tokens)::bigint, sum(response_time_ms), count(*) filter (where from_cache or cached_tokens > 0),
-    sum(cached_tokens)::bigint, sum(cache_creation_tokens)::bigint, count(*) filter (where model <> first_model and status = 'success')
-  from inserted
-  group by 1, 2, 3, 4, 5, 6, 7 order by 1, 2, 3, 4, 5, 6, 7
-  on conflict (tenant_id, hour, agent_id, provider, model, call_source, status) do update set
-    calls = h.calls + excluded.calls,
-    vendor_calls = h.vendor_calls + excluded.vendor_calls,
-    input_tokens = h.input_tokens + excluded.input_tokens,
-    output_tokens = h.output_tokens + excluded.output_tokens,
-    response_time_ms = h.response_time_ms + excluded.response_time_ms,
-    cache_hits = h.cache_hits + excluded.cache_hits,
-    cached_tokens = h.cached_tokens + excluded.cached_tokens,
-    cache_creation_tokens = h.cache_creation_tokens + excluded.cache_creation_tokens,
-    fallbacks = h.fallbacks + excluded.fallbacks`;
-
 const inserted = insertTarget<CallRow>({
   table: 'calls',
   columns: {
@@ -85,7 +60,7 @@ const inserted = insertTarget<CallRow>({
     output_preview: 'text',
   },
   key: ['tenant_id', 'started_at', 'call_id'],
-  also: [hoursAdded],
+  also: [hoursAdded(callFacts)],
   bytesOf: ({ input_preview, output_preview }) => 500 + input_preview.length + output_preview.length,
 });
 

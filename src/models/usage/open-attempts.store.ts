@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type Store, sql } from '../../infra/storage/index.js';
-import type { Reservation } from '../../tenancy/quota/index.js';
+import type { CostReservation, Reservation } from '../../tenancy/quota/index.js';
 
 const attempt = z.object({
   attempt_id: z.string(),
@@ -32,5 +32,36 @@ export async function openAttempts(store: Store, scope: TenantScope): Promise<re
     process,
     tokens,
     withinMs,
+  }));
+}
+
+const cost = z.object({
+  attempt_id: z.string(),
+  process: z.string(),
+  nanos: z.number(),
+  within_ms: z.number(),
+  key_id: z.string().nullable(),
+  agent_id: z.string().nullable(),
+});
+
+/** The estimated costs of a tenant's running attempts, whoever pays. */
+export async function openCosts(store: Store, scope: TenantScope): Promise<readonly CostReservation[]> {
+  const rows = await store.inTenant(scope, (tx) =>
+    tx.any(sql.type(cost)`
+      select attempt_id::text, coalesce(regexp_replace(process_id, '^member-', ''), '') as process,
+        round(cost_estimate::numeric * 1000000000)::bigint as nanos,
+        ceil(greatest(0, extract(epoch from deadline_at - clock_timestamp()) * 1000))::float8 as within_ms,
+        key_id, agent_id
+      from usage_rows
+      where tenant_id = ${scope.tenantId} and outcome is null
+      order by deadline_at limit ${attemptsMax}`),
+  );
+  return rows.map((row) => ({
+    attemptId: row.attempt_id,
+    process: row.process,
+    nanos: row.nanos,
+    withinMs: row.within_ms,
+    keyId: row.key_id,
+    agentId: row.agent_id,
   }));
 }

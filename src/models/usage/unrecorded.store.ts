@@ -1,5 +1,5 @@
 import type { BatchTarget } from '../../infra/storage/index.js';
-import { hoursAdded } from './calls.store.js';
+import { callFacts, hoursAdded } from './hours.store.js';
 
 /** Selects calls whose last attempt has its deadline in this span. */
 export interface UnrecordedSpan {
@@ -24,7 +24,7 @@ export const unrecordedTarget: BatchTarget<UnrecordedSpan, 'looked'> = {
         (array_agg(u.model order by u.attempt_number))[1] as first_model, count(*)::int as attempts,
         sum(u.input_tokens)::bigint as input_tokens, sum(u.output_tokens)::bigint as output_tokens,
         sum(u.cache_read_tokens)::bigint as cached_tokens, sum(u.cache_write_tokens)::bigint as cache_creation_tokens,
-        sum(u.cost) as cost
+        sum(u.cost::numeric)::float8 as cost
       from given g
       join usage_rows u on u.deadline_at > g.since - ${betweenAttempts} and u.deadline_at <= g.until
       where u.outcome is not null and (u.outcome <> 'completed' or u.attempt_number > 1)
@@ -51,7 +51,7 @@ export const unrecordedTarget: BatchTarget<UnrecordedSpan, 'looked'> = {
         )
       on conflict (tenant_id, started_at, call_id) do nothing returning *
     )
-    ${hoursAdded}`,
+    ${hoursAdded(callFacts)}`,
   values: (spans) => [spans.map(({ since }) => since), spans.map(({ until }) => until)],
   outcomes: (spans) => spans.map(() => 'looked'),
 };

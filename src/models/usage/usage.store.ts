@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { monthsAddedFrom } from '../../tenancy/quota/index.js';
+import { costsAddedFrom, monthsAddedFrom } from '../../tenancy/quota/index.js';
 import {
   type BatchTarget,
   columnValues,
@@ -8,7 +8,7 @@ import {
   type Store,
   unnestText,
 } from '../../infra/storage/index.js';
-import { hoursAdded } from './calls.store.js';
+import { answeredFacts, attemptFacts, callFacts, hoursAdded } from './hours.store.js';
 
 /** An attempt before its vendor is asked. Times are ISO 8601, as the columns take them. */
 export interface OpenedRow {
@@ -190,6 +190,7 @@ function closingText(parts: {
         case when u.payer = 'platform' then u.input_tokens + u.output_tokens else 0 end as tokens
     ),
     counted as (${monthsAddedFrom('closed')}),
+    spent as (${costsAddedFrom('closed')}),
     inserted as (
       insert into calls (tenant_id, started_at, call_id, key_id, user_id, agent_id, session_id, execution_id, call_source,
         provider, model, first_model, status, failure, from_cache, attempts, input_tokens, output_tokens, cached_tokens,
@@ -200,7 +201,7 @@ function closingText(parts: {
       from closed where response_time_ms is not null
       on conflict (tenant_id, started_at, call_id) do nothing returning *
     ),
-    hours as (${hoursAdded})
+    hours as (${hoursAdded(answeredFacts)})
     select attempt_id::text from ${parts.keys} as key (tenant_id, attempt_id)
     where (select count(*) from closed) < ${parts.count}
       and not exists (
@@ -301,6 +302,7 @@ export const orphanTarget: BatchTarget<Orphan, 'closed'> = {
       select tenant_id, month, input_tokens + output_tokens as tokens from closed where payer = 'platform'
     ),
     counted as (${monthsAddedFrom('booked')}),
+    spent as (${costsAddedFrom('closed')}),
     inserted as (
       insert into calls (tenant_id, started_at, call_id, key_id, user_id, agent_id, session_id, execution_id, call_source,
         provider, model, first_model, status, failure, from_cache, attempts, input_tokens, output_tokens, cached_tokens,
@@ -308,7 +310,7 @@ export const orphanTarget: BatchTarget<Orphan, 'closed'> = {
       select c.tenant_id, coalesce(earlier.started_at, c.opened_at), c.call_id, c.key_id, c.user_id, c.agent_id,
         c.session_id, c.execution_id, c.source, c.vendor, c.model, coalesce(earlier.model, c.model), 'error', 'orphaned',
         false, c.attempt_number, c.input_tokens + earlier.input_tokens, c.output_tokens + earlier.output_tokens,
-        earlier.cached_tokens, earlier.cache_creation_tokens, c.cost + earlier.cost,
+        earlier.cached_tokens, earlier.cache_creation_tokens, (c.cost::numeric + earlier.cost)::float8,
         greatest(0, extract(epoch from least(c.closed_at, c.deadline_at) - coalesce(earlier.started_at, c.opened_at)))
           * 1000, '', ''
       from closed c
@@ -318,14 +320,14 @@ export const orphanTarget: BatchTarget<Orphan, 'closed'> = {
           coalesce(sum(u.output_tokens), 0)::bigint as output_tokens,
           coalesce(sum(u.cache_read_tokens), 0)::bigint as cached_tokens,
           coalesce(sum(u.cache_write_tokens), 0)::bigint as cache_creation_tokens,
-          coalesce(sum(u.cost), 0) as cost
+          coalesce(sum(u.cost::numeric), 0) as cost
         from usage_rows u
         where c.attempt_number > 1 and u.tenant_id = c.tenant_id and u.call_id = c.call_id
           and u.attempt_number < c.attempt_number
       ) earlier
       on conflict (tenant_id, started_at, call_id) do nothing returning *
     ),
-    hours as (${hoursAdded})
+    hours as (${hoursAdded(attemptFacts, callFacts)})
     select attempt_id::text from closed`,
   values: (rows) => [rows.map(({ tenant_id }) => tenant_id), rows.map(({ attempt_id }) => attempt_id)],
   outcomes: (rows) => rows.map(() => 'closed'),

@@ -1,4 +1,6 @@
-import { sql, type Transaction } from '../../infra/storage/index.js';
+import { z } from 'zod';
+import { sql, type TenantTransaction, type Transaction } from '../../infra/storage/index.js';
+import type { AuditContext, FieldChanges } from '../../kernel/audit-context.js';
 import { redactDeep, redactText } from '../../infra/diagnostics/index.js';
 
 export interface AuditEntry {
@@ -18,30 +20,76 @@ export interface AuditEntry {
    * shape cannot be recognised: never put one in.
    */
   readonly details?: Readonly<Record<string, unknown>>;
+  /** Fields with their values in this transaction; they replace those that the request alone tells. */
+  readonly changes?: FieldChanges;
+  /** The name of the target, if it has one and is no user. */
+  readonly targetName?: string | null;
+  /** Default: `done`. */
+  readonly outcome?: 'done' | 'refused';
 }
 
 const textMax = 256;
 const bounds = { depthMax: 5, entriesMax: 50, valuesMax: 200, textMax: 1_024 };
 
-/** Writes the entry in the caller's transaction, so that it commits or rolls back with the act. */
+/**
+ * Writes the entry in the caller's transaction, so that it commits or rolls back with the act. In the transaction of a
+ * request the entry names the request; about the thing that the operation changes, it is the operation's one entry.
+ */
 export async function recordAudit(tx: Transaction, entry: AuditEntry): Promise<void> {
-  const actor = storable(redactText(entry.actor)).slice(0, textMax);
-  const subject = storable(redactText(entry.subject)).slice(0, textMax);
-  const details = JSON.stringify(redactDeep(entry.details ?? {}, bounds), (_name, value: unknown) =>
-    typeof value === 'string' ? storable(value) : value,
-  );
+  const actor = bounded(entry.actor);
+  const subject = bounded(entry.subject);
+  const details = asJson(entry.details ?? {});
   if (entry.tenantId === null) {
     await tx.query(sql.typeAlias('nothing')`
       insert into platform_audit_entries (actor, action, subject, details)
       values (${actor}, ${entry.action}, ${subject}, ${details}::jsonb)`);
-  } else {
-    await tx.query(sql.typeAlias('nothing')`
-      insert into audit_entries (tenant_id, actor, action, subject, details)
-      values (${entry.tenantId}, ${actor}, ${entry.action}, ${subject}, ${details}::jsonb)`);
+    return;
   }
+  const request = 'scope' in tx ? tx.scope.audit : undefined;
+  const own = request !== undefined && isOf(request, subject) ? request : undefined;
+  const name = own?.targetName ?? entry.targetName ?? null;
+  await tx.query(sql.typeAlias('nothing')`
+    insert into audit_entries (
+      tenant_id, actor, action, subject, details, request_id, address, target_name, changes, outcome)
+    values (${entry.tenantId}, ${actor}, ${own?.action ?? entry.action}, ${subject}, ${details}::jsonb,
+      ${request?.requestId ?? null}, ${request?.address ?? null}, ${name === null ? null : bounded(name)},
+      ${asJson({ ...own?.changes, ...entry.changes })}::jsonb, ${entry.outcome ?? 'done'})`);
+  if (own !== undefined) own.recorded = subject;
+}
+
+/** Whether the entry is about the thing that the operation changes: the first one, and the same after a repeat. */
+function isOf({ targetKind, recorded }: AuditContext, subject: string): boolean {
+  return subject.startsWith(`${targetKind}:`) && (recorded === null || recorded === subject);
+}
+
+function bounded(text: string): string {
+  return storable(redactText(text)).slice(0, textMax);
+}
+
+function asJson(value: Readonly<Record<string, unknown>>): string {
+  return JSON.stringify(redactDeep(value, bounds), (_name, item: unknown) =>
+    typeof item === 'string' ? storable(item) : item,
+  );
+}
+
+/** Names an erased consumer by this hash in the entries that were written before. */
+export async function forgetAuditedConsumer(tx: TenantTransaction, key: string, hash: string): Promise<void> {
+  await tx.any(sql.type(z.object({ forgotten: z.unknown() }))`
+    select forget_audited_consumer(${storable(redactText(key))}, ${hash}) as forgotten`);
+}
+
+export function forgetAuditEntries(tx: TenantTransaction, before: Date, rowsMax: number): Promise<number> {
+  return tx.oneFirst(sql.type(z.object({ gone: z.number() }))`
+    select forget_audit_entries(${sql.timestamp(before)}, ${rowsMax}) as gone`);
 }
 
 /** PostgreSQL refuses NUL and half surrogate pairs; such a character must not roll back the recorded act. */
 function storable(text: string): string {
   return text.replaceAll('\0', '').toWellFormed();
+}
+
+/** Some entries of a tenant that is being deleted; of any other tenant none. */
+export function forgetAuditOfDeleted(tx: TenantTransaction, rowsMax: number): Promise<number> {
+  return tx.oneFirst(sql.type(z.object({ gone: z.number() }))`
+    select forget_audit_of_deleted(${rowsMax}) as gone`);
 }

@@ -44,6 +44,7 @@ function verifyOperations({ verification }: AccountOperationParts): readonly Ope
     declare({
       name: 'auth.verify',
       method: 'POST',
+      audit: { action: 'auth.verify', by: 'subject' },
       path: '/api/auth/verify',
       title: 'Verify an address with the token of a mail',
       access: anyone(),
@@ -58,6 +59,7 @@ function verifyOperations({ verification }: AccountOperationParts): readonly Ope
     declare({
       name: 'auth.verify-resend',
       method: 'POST',
+      audit: { exempt: 'a mail to the address of the account changes nothing' },
       path: '/api/auth/verify/resend',
       title: 'Send the verification mail again',
       description: 'At most 5 an hour. A verified address gets no mail.',
@@ -77,6 +79,7 @@ function passwordOperations({ accountChanges, passwordReset }: AccountOperationP
     declare({
       name: 'auth.password',
       method: 'POST',
+      audit: { action: 'auth.password', by: 'subject' },
       path: '/api/auth/password',
       title: 'Change the password',
       description:
@@ -93,6 +96,7 @@ function passwordOperations({ accountChanges, passwordReset }: AccountOperationP
     declare({
       name: 'auth.password-forgot',
       method: 'POST',
+      audit: { exempt: 'a mail changes nothing; the reset has the entry' },
       path: '/api/auth/password/forgot',
       title: 'Request a mail with a link to choose a new password',
       description: 'The answer is the same whether the address has an account or not.',
@@ -108,6 +112,7 @@ function passwordOperations({ accountChanges, passwordReset }: AccountOperationP
     declare({
       name: 'auth.password-reset',
       method: 'POST',
+      audit: { action: 'auth.password-reset', by: 'subject' },
       path: '/api/auth/password/reset',
       title: 'Set a new password with the token of a mail',
       description: 'Ends every sign-in of the user, and verifies the address.',
@@ -128,6 +133,7 @@ function endingOperations({ accountChanges }: AccountOperationParts): readonly O
     declare({
       name: 'auth.logout-all',
       method: 'POST',
+      audit: { action: 'auth.logout-all', by: 'subject' },
       path: '/api/auth/logout-all',
       title: 'Sign out everywhere',
       description: 'Every refresh token of the user ends; access tokens stop working within a second.',
@@ -141,6 +147,7 @@ function endingOperations({ accountChanges }: AccountOperationParts): readonly O
     declare({
       name: 'auth.delete-me',
       method: 'DELETE',
+      audit: { action: 'auth.delete-me', by: 'subject' },
       path: '/api/auth/me',
       title: 'Delete the account',
       description:
@@ -161,6 +168,7 @@ function keyToken({ keySignIn }: AccountOperationParts): Operation {
   return declare({
     name: 'auth.token',
     method: 'POST',
+    audit: 'auth.token',
     path: '/api/auth/token',
     title: 'Exchange an API key for a short access token that acts as the key',
     description:

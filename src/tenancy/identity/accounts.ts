@@ -19,6 +19,7 @@ import {
   holdUser,
   insertUser,
   markDisabled,
+  markEnabled,
   markEmailVerified,
   type UserRow,
 } from './users.store.js';
@@ -71,6 +72,8 @@ export interface Accounts {
   settled(change: number | undefined): Promise<void>;
   /** Locks a user out on every node. False if the user does not exist. */
   disable(userId: string, actor: string): Promise<boolean>;
+  /** Lets a disabled user sign in again. False if the user does not exist. */
+  enable(userId: string, actor: string): Promise<boolean>;
 }
 
 export interface NewAccount {
@@ -278,6 +281,16 @@ export function createAccounts(dependencies: {
         if (!(await markDisabled(tx, userId, now))) return undefined;
         await endFamiliesOfUser(tx, userId, 'disabled', now);
         await recordAudit(tx, { tenantId: null, actor, action: 'user.disabled', subject: `user:${userId}` });
+        return announceUser(tx, userId);
+      });
+      await settled(changes, change);
+      return change !== undefined;
+    },
+
+    async enable(userId, actor) {
+      const change = await store.directory(async (tx) => {
+        if (!(await markEnabled(tx, userId))) return undefined;
+        await recordAudit(tx, { tenantId: null, actor, action: 'user.enabled', subject: `user:${userId}` });
         return announceUser(tx, userId);
       });
       await settled(changes, change);

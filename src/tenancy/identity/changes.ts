@@ -17,6 +17,8 @@ export const topics = {
   membership: 'membership',
   /** Subject: the tenant's id: another name, plan or figures. */
   tenant: 'tenant',
+  /** Subject: the tenant's id: it was suspended. Its streams and turns end. */
+  suspendedTenant: 'tenant-suspended',
   /** Subject: the key's id. */
   signingKey: 'signing-key',
   /** Subject: the API key's id, in a tenant: it was revoked. `tenancy/keys` subscribes. */
@@ -91,6 +93,10 @@ export function announceKeyRevoked(tx: Transaction, tenantId: string, keyId: str
 
 export function announceTenant(tx: Transaction, tenantId: string): Promise<number> {
   return recordChange(tx, { topic: topics.tenant, tenantId, subject: tenantId });
+}
+
+export function announceSuspension(tx: Transaction, tenantId: string): Promise<number> {
+  return recordChange(tx, { topic: topics.suspendedTenant, tenantId, subject: tenantId });
 }
 
 export function announceSigningKey(tx: Transaction, keyId: string): Promise<number> {

@@ -24,6 +24,7 @@ import { repeat } from './repeat.js';
 import type { SecretRandom } from './secrets.js';
 import { createSignInLimits } from './sign-in-limits.js';
 import { createSigningKeys, type SigningKeys } from './signing-keys.js';
+import { createSuspension, type Suspension } from './suspension.js';
 import { tenantOperations } from './tenant-operations.js';
 import { createTenants, type Tenants } from './tenants.js';
 import { createTokenFamilies } from './token-families.js';
@@ -34,9 +35,9 @@ import { createVerifiedTokens, type VerifiedTokens } from './verified-tokens.js'
 export type { Accounts, NewAccount } from './accounts.js';
 export { examineIssuer } from './outside-issuer.js';
 /** The change topics for subjects that react to the end of sign-ins and to changes of memberships and plans. */
-export { topics as identityTopics } from './changes.js';
+export { settled, topics as identityTopics } from './changes.js';
 export { displayName, emailAddress, emailKeyOf, givenPassword, newPassword } from './fields.js';
-export { namesOfUsers, signedInShape, type SignedIn } from './shapes.js';
+export { nameOf, namesOfUsers, signedInShape, type SignedIn } from './shapes.js';
 export { deletedUserName, type UserRow } from './users.store.js';
 export {
   findMemberBy,
@@ -44,12 +45,24 @@ export {
   isStillSignedIn,
   namesInDirectory,
   namesOf,
+  ownerMails,
 } from './members.store.js';
 export { accountPage } from './account-page.js';
 export { pageLink } from './account-mails.js';
 export type { RegistrationRule } from './registration.js';
 export type { VerifiedOwners } from './verified-owners.js';
 export type { EndAccess } from './account-taking.js';
+export {
+  type AccountOverview,
+  findOverview,
+  listAccounts,
+  listOverviews,
+  namesOfTenants,
+  type TenantFilter,
+  type TenantOverview,
+  tenantStatuses,
+} from './installation.store.js';
+export { announceEnd, claimRemoval, endTenant, removeEndedTenant } from './deletion.js';
 export type { PlanChange } from './tenants.js';
 export { findPlan, type PlanOfTenant } from './tenants.store.js';
 export type { Membership, TenantAtWork } from './memberships.js';
@@ -89,7 +102,8 @@ export interface Identity {
   /** For invites, which also sign users in, and for commands. */
   readonly accounts: Accounts;
   /** For commands; callers use the operations. */
-  readonly tenants: Pick<Tenants, 'listAll' | 'createEmpty' | 'setPlan'>;
+  readonly tenants: Pick<Tenants, 'listAll' | 'createEmpty' | 'createByOperator' | 'setPlan' | 'claimSweep'>;
+  readonly suspension: Suspension;
   /** Makes a new signing key, which takes over after ten minutes. Returns its id. */
   rotateSigningKey(): Promise<string>;
   /** Seals the signing keys again with the current master key. Call it only when every node has that key. */
@@ -155,6 +169,7 @@ export async function createIdentity(
   const verifiedOwners = createVerifiedOwners({ store, isFresh, required: verifyEmail });
   const tenants = createTenants({ store, changes, random, newTenants });
   const members = createMembers({ store, changes, endAccess: options.endAccess, nowMs });
+  const suspension = createSuspension({ store, changes, nowMs });
   const memberships = createMemberships(store, isFresh);
   const verified = createVerifiedTokens({
     store,
@@ -201,6 +216,7 @@ export async function createIdentity(
     verifiedOwners,
     accounts,
     tenants,
+    suspension,
     rotateSigningKey: keys.rotate,
     resealSigningKeys: keys.reseal,
     async close() {

@@ -40,6 +40,7 @@ export function memberOperations(members: Members): readonly Operation[] {
     declare({
       name: 'members.update',
       method: 'PATCH',
+      audit: 'members.update',
       path: `${path}/:userId`,
       title: "Change a member's role, phone number or external id",
       description:
@@ -59,6 +60,7 @@ export function memberOperations(members: Members): readonly Operation[] {
     declare({
       name: 'members.remove',
       method: 'DELETE',
+      audit: 'members.remove',
       path: `${path}/:userId`,
       title: 'Remove a member',
       description: 'With revoke_keys=true, the API keys that the member made in this tenant are revoked too.',

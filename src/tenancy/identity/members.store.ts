@@ -41,6 +41,17 @@ export function findMember(tx: TenantTransaction, userId: string): Promise<Membe
   );
 }
 
+/** The addresses of the tenant's owners. */
+export async function ownerMails(tx: TenantTransaction): Promise<readonly string[]> {
+  const rows = await tx.any(
+    sql.type(z.object({ email: z.string() }))`
+      select u.email from memberships m join users u on u.id = m.user_id
+      where m.tenant_id = ${tx.scope.tenantId} and m.role = 'owner'
+      order by u.email`,
+  );
+  return rows.map(({ email }) => email);
+}
+
 export async function roleOf(tx: TenantTransaction, userId: string): Promise<Role | undefined> {
   const row = await tx.maybeOne(
     sql.type(roleRow)`

@@ -70,6 +70,7 @@ export function createMembers(dependencies: {
             action: 'member.role-changed',
             subject: `user:${userId}`,
             details: { from: target.role, to: role },
+            changes: { role: { old: target.role, new: role } },
           });
         }
         return { member: after, number: await announceMembership(tx, scope.tenantId, userId) };

@@ -8,6 +8,7 @@ const membershipRow = z.object({
   role: z.enum(roles),
   plan: z.enum(plans),
   settings: tenantSettings,
+  suspended: z.boolean(),
 });
 
 export type MembershipRow = z.output<typeof membershipRow>;
@@ -19,9 +20,9 @@ export function findMembership(
 ): Promise<MembershipRow | null> {
   return tx.maybeOne(
     sql.type(membershipRow)`
-      select m.tenant_id, m.role, t.plan, t.settings
+      select m.tenant_id, m.role, t.plan, t.settings, t.suspended_at is not null as suspended
       from memberships m join tenants t on t.id = m.tenant_id
-      where m.tenant_id = ${tenantId} and m.user_id = ${userId}`,
+      where m.tenant_id = ${tenantId} and m.user_id = ${userId} and t.deleting_at is null`,
   );
 }
 
@@ -29,10 +30,12 @@ const tenantRow = membershipRow.omit({ role: true });
 
 export type WorkingTenantRow = z.output<typeof tenantRow>;
 
+/** A tenant that is being deleted works no more than a suspended one. */
 export function findTenant(tx: DirectoryTransaction, tenantId: string): Promise<WorkingTenantRow | null> {
   return tx.maybeOne(
     sql.type(tenantRow)`
-      select id as tenant_id, plan, settings from tenants where id = ${tenantId}`,
+      select id as tenant_id, plan, settings, suspended_at is not null or deleting_at is not null as suspended
+      from tenants where id = ${tenantId}`,
   );
 }
 
@@ -43,9 +46,9 @@ export function findFirstMemberships(
 ): Promise<readonly MembershipRow[]> {
   return tx.any(
     sql.type(membershipRow)`
-      select m.tenant_id, m.role, t.plan, t.settings
+      select m.tenant_id, m.role, t.plan, t.settings, t.suspended_at is not null as suspended
       from memberships m join tenants t on t.id = m.tenant_id
-      where m.user_id = ${userId}
+      where m.user_id = ${userId} and t.deleting_at is null
       limit 2`,
   );
 }

@@ -18,12 +18,18 @@ export interface Membership {
 export interface TenantAtWork {
   readonly scope: TenantScope;
   readonly limits: TenantLimits;
+  readonly suspended: boolean;
+}
+
+/** In memory, a suspended tenant's membership is kept too, so that its refusals cost no query. */
+interface Known extends Membership {
+  readonly suspended: boolean;
 }
 
 export interface Memberships {
   /**
    * Returns without a promise if the membership is in memory. A missing tenant and a tenant without this user get the same
-   * refusal. Without a tenant id the user's only tenant is used.
+   * refusal; a suspended tenant is `tenant_suspended`. Without a tenant id the user's only tenant is used.
    */
   of(
     userId: string,
@@ -42,7 +48,7 @@ const entriesMax = 50_000;
 
 export function createMemberships(store: Store, isFresh: () => boolean): Memberships {
   /** By user and tenant; an empty tenant id stands for the user's only tenant. */
-  const entries = new LRUCache<string, Membership>({ max: entriesMax });
+  const entries = new LRUCache<string, Known>({ max: entriesMax });
   const tenants = new LRUCache<string, TenantAtWork>({ max: entriesMax });
   let drops = 0;
 
@@ -55,14 +61,18 @@ export function createMemberships(store: Store, isFresh: () => boolean): Members
     const membership = membershipFrom(row);
     // A change during the query may be missing from its result.
     if (drops === dropsBefore && isFresh()) entries.set(`${userId} ${tenantId}`, membership);
-    return membership;
+    return served(membership);
   }
 
   async function loadTenant(tenantId: string): Promise<TenantAtWork | undefined> {
     const dropsBefore = drops;
     const row = await store.directory((tx) => findTenant(tx, tenantId));
     if (row === null) return undefined;
-    const tenant = { scope: tenantScope(row.tenant_id), limits: limitsOf(row.plan, row.settings) };
+    const tenant = {
+      scope: tenantScope(row.tenant_id),
+      limits: limitsOf(row.plan, row.settings),
+      suspended: row.suspended,
+    };
     if (drops === dropsBefore && isFresh()) tenants.set(tenantId, tenant);
     return tenant;
   }
@@ -77,7 +87,7 @@ export function createMemberships(store: Store, isFresh: () => boolean): Members
       if (tenantId !== undefined && !isUuid(tenantId)) throw new PlatformError('tenant_not_found');
       const tenant = tenantId?.toLowerCase() ?? '';
       const known = entries.get(`${userId} ${tenant}`);
-      if (known !== undefined && isFresh()) return known;
+      if (known !== undefined && isFresh()) return served(known);
       beforeCheck?.();
       return load(userId, tenant);
     },
@@ -113,11 +123,17 @@ async function onlyMembership(
   return only;
 }
 
-function membershipFrom(row: MembershipRow): Membership {
+function served(membership: Known): Membership {
+  if (membership.suspended) throw new PlatformError('tenant_suspended');
+  return membership;
+}
+
+function membershipFrom(row: MembershipRow): Known {
   return {
     scope: tenantScope(row.tenant_id),
     role: row.role,
     limits: limitsOf(row.plan, row.settings),
+    suspended: row.suspended,
   };
 }
 

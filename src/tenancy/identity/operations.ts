@@ -29,6 +29,7 @@ export function identityOperations(parts: {
     declare({
       name: 'auth.register',
       method: 'POST',
+      audit: { action: 'auth.register', by: 'subject' },
       path: '/api/auth/register',
       title: 'Register an account with its own tenant',
       access: anyone(),
@@ -55,6 +56,7 @@ export function identityOperations(parts: {
     declare({
       name: 'auth.login',
       method: 'POST',
+      audit: { exempt: 'a sign-in changes nothing; failed ones are counted' },
       path: '/api/auth/login',
       title: 'Sign in with a password',
       description:
@@ -75,6 +77,7 @@ export function identityOperations(parts: {
     declare({
       name: 'auth.refresh',
       method: 'POST',
+      audit: { exempt: 'a refresh continues the sign-in that has its entry' },
       path: '/api/auth/refresh',
       title: 'Exchange a refresh token for a new pair of tokens',
       description:
@@ -88,6 +91,7 @@ export function identityOperations(parts: {
     declare({
       name: 'auth.logout',
       method: 'POST',
+      audit: { exempt: 'a sign-out ends the one sign-in that asks for it' },
       path: '/api/auth/logout',
       title: 'Sign out',
       description: 'Ends the family of the refresh token; its access tokens stop working at once.',

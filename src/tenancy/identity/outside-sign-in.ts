@@ -1,6 +1,7 @@
 import { recordAudit } from '../audit/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { ChangeFeed, DirectoryTransaction, Store } from '../../infra/storage/index.js';
+import { accountDisabled } from './disabled-account.js';
 import { type EndAccess, giveToOwnerOfAddress } from './account-taking.js';
 import { settled } from './changes.js';
 import {
@@ -10,7 +11,7 @@ import {
   type OutsideIdentity,
 } from './outside-identities.store.js';
 import type { OutsideIssuer } from './outside-issuer.js';
-import { lockUserByEmail } from './users.store.js';
+import { isDisabled, lockUserByEmail } from './users.store.js';
 
 /**
  * Finds or makes the account of a person of an external issuer. Issuer and subject identify the person. The verified
@@ -59,7 +60,7 @@ export function createOutsideSignIn(dependencies: {
       if (email === undefined) throw notVerified();
       linked = await link(identity, email);
     }
-    if (linked.disabled) throw noAccount();
+    if (linked.disabled) throw await store.directory((tx) => refusalOf(tx, linked.user_id));
     return { userId: linked.user_id, expiresAtMs };
   };
 }
@@ -70,6 +71,10 @@ async function linkedBefore(tx: DirectoryTransaction, identity: OutsideIdentity)
   if (linked === null) throw linkedToAnother();
   if (linked.disabled) throw noAccount();
   return linked.user_id;
+}
+
+async function refusalOf(tx: DirectoryTransaction, userId: string): Promise<PlatformError> {
+  return (await isDisabled(tx, userId)) ? accountDisabled() : noAccount();
 }
 
 function noAccount(): PlatformError {

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { budgetShape } from '../../kernel/budget.js';
+import { retentionOf, retentionShape } from '../../kernel/retention.js';
 import { roles } from '../../kernel/caller.js';
 import { oneShape } from '../../http/operations/index.js';
 import type { DirectoryTransaction } from '../../infra/storage/index.js';
@@ -36,7 +38,15 @@ export const signedInShape = oneShape(
 
 export type SignedIn = z.input<typeof signedInShape>;
 
-export const tenantShape = ownTenantShape.extend({ created_at: z.iso.datetime() });
+export const tenantShape = ownTenantShape.extend({
+  created_at: z.iso.datetime(),
+  budget: budgetShape.optional().describe('Shown where it is set.'),
+});
+
+/** One tenant with what holds for its data. */
+export const keptTenantShape = tenantShape.extend({
+  retention: retentionShape.describe('For how many days rows are kept.'),
+});
 
 export const memberShape = z.object({
   id: z.uuid().describe("The user's id."),
@@ -66,7 +76,16 @@ export function ownTenantFrom(row: OwnTenantRow): z.input<typeof ownTenantShape>
 }
 
 export function tenantFrom(row: OwnTenantRow): z.input<typeof tenantShape> {
-  return { ...ownTenantFrom(row), created_at: row.created_at.toISOString() };
+  const { budget } = row.settings;
+  return {
+    ...ownTenantFrom(row),
+    created_at: row.created_at.toISOString(),
+    ...(budget !== undefined && { budget }),
+  };
+}
+
+export function keptTenantFrom(row: OwnTenantRow): z.input<typeof keptTenantShape> {
+  return { ...tenantFrom(row), retention: retentionOf(row.retention) };
 }
 
 export function memberFrom(row: MemberRow): z.input<typeof memberShape> {
@@ -102,7 +121,8 @@ export async function namesOfUsers(
   return new Map(rows.map((row) => [row.id, nameOf(row)]));
 }
 
-function nameOf(row: { readonly name: string | null; readonly email: string }): string {
+/** The name to show for a user. */
+export function nameOf(row: { readonly name: string | null; readonly email: string }): string {
   return row.name ?? localPartOf(row.email);
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { budgetShape } from '../../kernel/budget.js';
 import { actorOf } from '../../kernel/caller.js';
 import {
   declare,
@@ -12,11 +13,20 @@ import {
   user,
 } from '../../http/operations/index.js';
 import { plans, tenantSettings } from '../../kernel/plans/index.js';
+import { retentionPatch } from '../../kernel/retention.js';
 import { displayName } from './fields.js';
-import { plannedTenantFrom, plannedTenantShape, tenantFrom, tenantShape } from './shapes.js';
+import {
+  keptTenantFrom,
+  keptTenantShape,
+  plannedTenantFrom,
+  plannedTenantShape,
+  tenantFrom,
+  tenantShape,
+} from './shapes.js';
 import type { Tenants } from './tenants.js';
 
 const oneTenant = oneShape(tenantShape);
+const keptTenant = oneShape(keptTenantShape);
 const params = z.object({ id: z.uuid() });
 
 /** As stored, but null removes a figure or all figures. */
@@ -32,6 +42,7 @@ export function tenantOperations(tenants: Tenants): readonly Operation[] {
     declare({
       name: 'tenants.create',
       method: 'POST',
+      audit: { action: 'tenants.create', by: 'subject' },
       path: '/api/tenants',
       title: 'Create a tenant as its owner',
       description:
@@ -61,30 +72,39 @@ export function tenantOperations(tenants: Tenants): readonly Operation[] {
       access: tenantUserAt('id', null),
       params,
       absent: 'tenant_not_found',
-      output: oneTenant,
-      handle: async ({ caller }) => one(tenantFrom(await tenants.read(caller.scope, caller.role))),
+      output: keptTenant,
+      handle: async ({ caller }) => one(keptTenantFrom(await tenants.read(caller.scope, caller.role))),
     }),
     declare({
       name: 'tenants.update',
       method: 'PATCH',
+      audit: 'tenants.update',
       path: '/api/tenants/:id',
-      title: 'Rename a tenant',
+      title: 'Change the name, the budget, or for how many days data is kept',
+      description:
+        'A missing field stays. `budget: null` removes the budget. `retention` takes 1 to 3650 days; null restores the default.',
       access: tenantUserAt('id', 'tenants:update'),
       params,
       absent: 'tenant_not_found',
-      body: z.object({ name: displayName.optional() }),
-      output: oneTenant,
+      body: z.object({
+        name: displayName.optional(),
+        budget: budgetShape.nullish(),
+        retention: retentionPatch.optional(),
+      }),
+      output: keptTenant,
       handle: async ({ caller, body }) => {
-        const tenant =
-          body.name === undefined
-            ? await tenants.read(caller.scope, caller.role)
-            : await tenants.rename(caller.scope, caller.role, body.name, actorOf(caller));
-        return one(tenantFrom(tenant));
+        const { scope, role } = caller;
+        const isEmpty = Object.values(body).every((value) => value === undefined);
+        const tenant = isEmpty
+          ? await tenants.read(scope, role)
+          : await tenants.change(scope, role, body, actorOf(caller));
+        return one(keptTenantFrom(tenant));
       },
     }),
     declare({
       name: 'tenants.plan',
       method: 'PATCH',
+      audit: { action: 'tenants.plan', by: 'subject' },
       path: '/api/tenants/:id/plan',
       title: "Change a tenant's plan, or override figures of the plan",
       access: operator(),

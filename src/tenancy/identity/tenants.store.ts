@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import type { Budget } from '../../kernel/budget.js';
+import { type StoredRetention, storedRetention } from '../../kernel/retention.js';
 import { type Plan, roles } from '../../kernel/caller.js';
 import { plans, type TenantSettings, tenantSettings } from '../../kernel/plans/index.js';
 import { type DirectoryTransaction, sql, type TenantTransaction } from '../../infra/storage/index.js';
@@ -9,6 +11,7 @@ const tenantRow = z.object({
   plan: z.enum(plans),
   settings: tenantSettings,
   created_at: z.date(),
+  retention: storedRetention,
 });
 
 export type TenantRow = z.output<typeof tenantRow>;
@@ -17,7 +20,7 @@ const ownTenantRow = tenantRow.extend({ role: z.enum(roles) });
 
 export type OwnTenantRow = z.output<typeof ownTenantRow>;
 
-const columns = sql.fragment`id, name, plan, settings, created_at`;
+const columns = sql.fragment`id, name, plan, settings, created_at, retention`;
 
 export function insertTenant(
   tx: DirectoryTransaction,
@@ -35,9 +38,9 @@ export function insertTenant(
 export function tenantsOfUser(tx: DirectoryTransaction, userId: string): Promise<readonly OwnTenantRow[]> {
   return tx.any(
     sql.type(ownTenantRow)`
-      select t.id, t.name, t.plan, t.settings, t.created_at, m.role
+      select t.id, t.name, t.plan, t.settings, t.created_at, t.retention, m.role
       from memberships m join tenants t on t.id = m.tenant_id
-      where m.user_id = ${userId}
+      where m.user_id = ${userId} and t.deleting_at is null
       order by m.created_at, t.id`,
   );
 }
@@ -68,10 +71,54 @@ export function readTenant(tx: TenantTransaction): Promise<TenantRow> {
   return tx.one(sql.type(tenantRow)`select ${columns} from tenants where id = ${tx.scope.tenantId}`);
 }
 
-export function renameTenant(tx: TenantTransaction, name: string): Promise<TenantRow> {
+export interface TenantChange {
+  readonly name?: string | undefined;
+  /** Null removes it. */
+  readonly budget?: Budget | null | undefined;
+}
+
+/** In one statement, so that an operator's change of the other settings at the same time is kept. */
+export function changeTenant(tx: TenantTransaction, { name, budget }: TenantChange): Promise<TenantRow> {
+  const settings =
+    budget === undefined
+      ? sql.fragment`settings`
+      : budget === null
+        ? sql.fragment`settings - 'budget'`
+        : sql.fragment`settings || ${sql.jsonb({ budget })}`;
   return tx.one(
     sql.type(tenantRow)`
-      update tenants set name = ${name} where id = ${tx.scope.tenantId} returning ${columns}`,
+      update tenants set name = coalesce(${name ?? null}, name), settings = ${settings}
+      where id = ${tx.scope.tenantId} returning ${columns}`,
+  );
+}
+
+export function lockTenant(tx: TenantTransaction): Promise<TenantRow> {
+  return tx.one(
+    sql.type(tenantRow)`select ${columns} from tenants where id = ${tx.scope.tenantId} for update`,
+  );
+}
+
+export function updateRetention(tx: TenantTransaction, retention: StoredRetention): Promise<TenantRow> {
+  return tx.one(
+    sql.type(tenantRow)`
+      update tenants set retention = ${sql.jsonb(retention)} where id = ${tx.scope.tenantId} returning ${columns}`,
+  );
+}
+
+const sweptTenant = z.object({ id: z.string(), retention: storedRetention });
+
+/** Claims the sweep of the tenant that waits longest, for one hour; null if none is due. */
+export function claimSweep(
+  tx: DirectoryTransaction,
+  now: Date,
+): Promise<z.output<typeof sweptTenant> | null> {
+  return tx.maybeOne(
+    sql.type(sweptTenant)`
+      update tenants set swept_at = ${sql.timestamp(now)} where id = (
+        select id from tenants
+        where swept_at < ${sql.timestamp(now)} - interval '1 hour' and deleting_at is null
+        order by swept_at limit 1 for update skip locked)
+      returning id, retention`,
   );
 }
 

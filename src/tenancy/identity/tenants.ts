@@ -1,3 +1,10 @@
+import type { z } from 'zod';
+import {
+  patchedRetention,
+  type Retention,
+  retentionOf,
+  type retentionPatch,
+} from '../../kernel/retention.js';
 import { recordAudit } from '../audit/index.js';
 import type { Plan, Role } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
@@ -9,15 +16,19 @@ import { insertMembership } from './memberships.store.js';
 import type { NewTenants } from './new-tenants.js';
 import type { SecretRandom } from './secrets.js';
 import {
+  changeTenant,
+  claimSweep,
   insertTenant,
   listTenants,
+  lockTenant,
   lockTenantInDirectory,
   type OwnTenantRow,
   readTenant,
-  renameTenant,
+  type TenantChange,
   type TenantRow,
   tenantsOfUser,
   updatePlan,
+  updateRetention,
 } from './tenants.store.js';
 
 export interface Tenants {
@@ -25,19 +36,31 @@ export interface Tenants {
   create(userId: string, name: string, address: string): Promise<OwnTenantRow>;
   listOf(userId: string): Promise<readonly OwnTenantRow[]>;
   read(scope: TenantScope, role: Role): Promise<OwnTenantRow>;
-  rename(scope: TenantScope, role: Role, name: string, actor: string): Promise<OwnTenantRow>;
+  /** Null removes the budget or restores the default; a missing field stays. In force when it returns. */
+  change(scope: TenantScope, role: Role, change: ChangedTenant, actor: string): Promise<OwnTenantRow>;
+  /** The tenant whose sweep this node shall do now; null if none is due. */
+  claimSweep(now: Date): Promise<{ readonly id: string; readonly retention: Retention } | null>;
   /** All tenants of the installation: for the operator only. */
   listAll(): Promise<readonly TenantRow[]>;
   /** Makes a tenant without members: for the operator only. */
   createEmpty(name: string, plan: Plan, actor: string): Promise<TenantRow>;
+  /** The same with an owner, if one is given. */
+  createByOperator(
+    tenant: { readonly name: string; readonly plan: Plan; readonly ownerId?: string | undefined },
+    actor: string,
+  ): Promise<TenantRow>;
   /** Changes plan and own figures; null removes a figure, a missing field stays. In force when it returns. */
   setPlan(tenantId: string, change: PlanChange, actor: string): Promise<TenantRow>;
+}
+
+export interface ChangedTenant extends TenantChange {
+  readonly retention?: z.output<typeof retentionPatch> | undefined;
 }
 
 export interface PlanChange {
   readonly plan?: Plan | undefined;
   readonly settings?:
-    | { readonly [Name in keyof TenantSettings]?: number | null | undefined }
+    | { readonly [Name in keyof Omit<TenantSettings, 'budget'>]?: number | null | undefined }
     | null
     | undefined;
 }
@@ -49,6 +72,27 @@ export function createTenants(dependencies: {
   readonly newTenants: NewTenants;
 }): Tenants {
   const { store, changes, random, newTenants } = dependencies;
+  const createByOperator: Tenants['createByOperator'] = async ({ name, plan, ownerId }, actor) => {
+    const { tenant, change } = await store.directory(async (tx) => {
+      const made = await insertTenant(tx, { id: random.uuid(), name, plan });
+      if (ownerId !== undefined)
+        await insertMembership(tx, { tenantId: made.id, userId: ownerId, role: 'owner' });
+      await recordAudit(tx, {
+        tenantId: made.id,
+        actor,
+        action: 'tenant.created',
+        subject: `tenant:${made.id}`,
+        details: { plan, ...(ownerId !== undefined && { owner: ownerId }) },
+      });
+      return {
+        tenant: made,
+        change: ownerId === undefined ? undefined : await announceMembership(tx, made.id, ownerId),
+      };
+    });
+    await settled(changes, change);
+    return tenant;
+  };
+
   return {
     async create(userId, name, address) {
       const { tenant, change } = await store.directory(async (tx) => {
@@ -72,36 +116,39 @@ export function createTenants(dependencies: {
 
     read: async (scope, role) => ({ ...(await store.inTenant(scope, readTenant)), role }),
 
-    async rename(scope, role, name, actor) {
+    async change(scope, role, { name, budget, retention }, actor) {
       const { tenant, change } = await store.inTenant(scope, async (tx) => {
-        const renamed = await renameTenant(tx, name);
+        if (retention !== undefined) {
+          const before = await lockTenant(tx);
+          await updateRetention(tx, patchedRetention(before.retention, retention));
+        }
+        const changed = await changeTenant(tx, { name, budget });
         await recordAudit(tx, {
           tenantId: scope.tenantId,
           actor,
-          action: 'tenant.renamed',
+          action: 'tenant.changed',
           subject: `tenant:${scope.tenantId}`,
-          details: { name },
+          details: {
+            ...(name !== undefined && { name }),
+            ...(budget !== undefined && { budget }),
+            ...(retention !== undefined && { retention: changed.retention }),
+          },
         });
-        return { tenant: renamed, change: await announceTenant(tx, scope.tenantId) };
+        return { tenant: changed, change: await announceTenant(tx, scope.tenantId) };
       });
       await settled(changes, change);
       return { ...tenant, role };
     },
 
+    async claimSweep(now) {
+      const claimed = await store.directory((tx) => claimSweep(tx, now));
+      return claimed === null ? null : { id: claimed.id, retention: retentionOf(claimed.retention) };
+    },
+
     listAll: () => store.directory(listTenants),
 
-    createEmpty: (name, plan, actor) =>
-      store.directory(async (tx) => {
-        const tenant = await insertTenant(tx, { id: random.uuid(), name, plan });
-        await recordAudit(tx, {
-          tenantId: tenant.id,
-          actor,
-          action: 'tenant.created',
-          subject: `tenant:${tenant.id}`,
-          details: { plan },
-        });
-        return tenant;
-      }),
+    createEmpty: (name, plan, actor) => createByOperator({ name, plan }, actor),
+    createByOperator,
 
     async setPlan(tenantId, { plan, settings }, actor) {
       const { tenant, change } = await store.directory(async (tx) => {
@@ -125,7 +172,8 @@ export function createTenants(dependencies: {
 }
 
 function mergedSettings(before: TenantSettings, patch: PlanChange['settings']): TenantSettings {
-  if (patch === null) return {};
+  // The budget is the tenant's own, not the operator's.
+  if (patch === null) return before.budget === undefined ? {} : { budget: before.budget };
   const merged = Object.entries({ ...before, ...patch }).filter(
     ([, figure]) => figure !== null && figure !== undefined,
   );

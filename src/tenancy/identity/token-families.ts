@@ -1,5 +1,6 @@
 import { PlatformError } from '../../kernel/errors.js';
 import type { ChangeFeed, DirectoryTransaction, Store } from '../../infra/storage/index.js';
+import { accountDisabled } from './disabled-account.js';
 import { accessTokenSeconds, type AccessTokens } from './access-tokens.js';
 import { announceFamilyEnded, settled } from './changes.js';
 import { hashOfToken, newToken, type SecretRandom } from './secrets.js';
@@ -11,7 +12,7 @@ import {
   sweepFamilies,
   useRefreshToken,
 } from './token-families.store.js';
-import { findUser } from './users.store.js';
+import { findUser, isDisabled } from './users.store.js';
 
 /**
  * Families of refresh tokens. Each token works once and is followed by the next. A token that is used again was copied,
@@ -49,6 +50,7 @@ export interface TokenFamilies {
 type Refreshed =
   | { readonly outcome: 'refreshed'; readonly family: StartedFamily }
   | { readonly outcome: 'refused' }
+  | { readonly outcome: 'disabled' }
   | { readonly outcome: 'replayed'; readonly change: number };
 
 export function createTokenFamilies(dependencies: {
@@ -73,13 +75,14 @@ export function createTokenFamilies(dependencies: {
     const now = new Date(nowMs());
     const hash = hashOfToken(refreshToken);
     const found = await lockRefreshToken(tx, hash, now);
-    if (found === null || !found.live) return { outcome: 'refused' };
+    if (found === null) return { outcome: 'refused' };
+    if (!found.live) return { outcome: (await isDisabled(tx, found.user_id)) ? 'disabled' : 'refused' };
     const { family_id: familyId, user_id: userId } = found;
     if (found.used) {
       await endFamily(tx, familyId, 'replayed', now);
       return { outcome: 'replayed', change: await announceFamilyEnded(tx, familyId) };
     }
-    if ((await findUser(tx, userId))?.disabled !== false) return { outcome: 'refused' };
+    if ((await findUser(tx, userId))?.disabled !== false) return { outcome: 'disabled' };
     const next = newToken(random);
     await useRefreshToken(tx, { hash, familyId, now, expiresAt: new Date(nowMs() + familyLifetimeMs) });
     await insertRefreshToken(tx, { hash: hashOfToken(next), familyId, issuedAt: now });
@@ -110,6 +113,7 @@ export function createTokenFamilies(dependencies: {
       // The end of a replayed family must be committed, so the refusal is thrown after the transaction.
       const result = await store.directory((tx) => rotate(tx, refreshToken));
       if (result.outcome === 'replayed') await settled(changes, result.change);
+      if (result.outcome === 'disabled') throw accountDisabled();
       if (result.outcome !== 'refreshed') {
         throw new PlatformError('invalid_token', {
           message: 'The refresh token is not valid or has expired. Sign in again.',

@@ -67,13 +67,31 @@ export function insertUser(
   );
 }
 
-/** False if the user does not exist. */
+/** False if the user does not exist or was deleted. */
 export async function markDisabled(tx: DirectoryTransaction, userId: string, at: Date): Promise<boolean> {
   const { rowCount } = await tx.query(
     sql.typeAlias('nothing')`
-      update users set disabled_at = coalesce(disabled_at, ${sql.timestamp(at)}) where id = ${userId}`,
+      update users set disabled_at = coalesce(disabled_at, ${sql.timestamp(at)})
+      where id = ${userId} and deleted_at is null`,
   );
   return rowCount === 1;
+}
+
+/** False if the user does not exist or was deleted. */
+export async function markEnabled(tx: DirectoryTransaction, userId: string): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    sql.typeAlias('nothing')`update users set disabled_at = null where id = ${userId} and deleted_at is null`,
+  );
+  return rowCount === 1;
+}
+
+/** Whether the operator has disabled the account. A deleted account is none. */
+export async function isDisabled(tx: DirectoryTransaction, userId: string): Promise<boolean> {
+  const found = await tx.maybeOneFirst(
+    sql.type(z.object({ disabled: z.boolean() }))`
+      select disabled_at is not null and deleted_at is null as disabled from users where id = ${userId}`,
+  );
+  return found ?? false;
 }
 
 /** Keeps the time of the first proof. */

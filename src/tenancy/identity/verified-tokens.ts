@@ -3,11 +3,12 @@ import { decodeJwt } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { PlatformError } from '../../kernel/errors.js';
 import type { Store } from '../../infra/storage/index.js';
+import { accountDisabled } from './disabled-account.js';
 import { accessTokenIssuer, type AccessTokens, type KeyClaims, tokenRefusal } from './access-tokens.js';
 import type { OutsideIssuer } from './outside-issuer.js';
 import type { OutsideSignIn } from './outside-sign-in.js';
 import { familyIsLive } from './token-families.store.js';
-import { findUser } from './users.store.js';
+import { findUser, isDisabled } from './users.store.js';
 
 /**
  * Finds the user or the API key of a bearer token. Checking a signature and asking the store costs some hundred times more than a
@@ -102,8 +103,13 @@ export function createVerifiedTokens(dependencies: {
     if ('keyId' in claims) return claims;
     const { familyId, userId } = claims;
     const live = await store.directory((tx) => familyIsLive(tx, familyId, userId, new Date(nowMs())));
-    if (!live) throw new PlatformError('invalid_token');
+    if (!live) throw await refusalOf(userId);
     return claims;
+  }
+
+  async function refusalOf(userId: string): Promise<PlatformError> {
+    const disabled = await store.directory((tx) => isDisabled(tx, userId));
+    return disabled ? accountDisabled() : new PlatformError('invalid_token');
   }
 
   async function outsideUser(bearer: string, issuer: OutsideIssuer): Promise<VerifiedUser> {
@@ -118,7 +124,7 @@ export function createVerifiedTokens(dependencies: {
       if (familyId !== undefined) return familyIsLive(tx, familyId, userId, new Date(nowMs()));
       return (await findUser(tx, userId))?.disabled === false;
     });
-    if (!good) throw new PlatformError('invalid_token');
+    if (!good) throw await refusalOf(userId);
     return token;
   }
 

@@ -1,6 +1,11 @@
 import { z } from 'zod';
 import { type Role, roles } from '../../kernel/caller.js';
-import { type DirectoryTransaction, sql, type TenantTransaction } from '../../infra/storage/index.js';
+import {
+  type DirectoryTransaction,
+  sql,
+  type TenantTransaction,
+  type Transaction,
+} from '../../infra/storage/index.js';
 
 const inviteRow = z.object({
   tenant_id: z.string(),
@@ -125,7 +130,7 @@ const idRow = z.object({ id: z.string() });
 
 /** Cancels the tenant's pending invitations and returns their ids. */
 export async function cancelAllInvites(
-  tx: DirectoryTransaction,
+  tx: Transaction,
   tenantId: string,
   at: Date,
 ): Promise<readonly string[]> {

@@ -1,5 +1,11 @@
 import { recordAudit } from '../audit/index.js';
-import { actorOf, isAbove, type Role, type TenantCaller } from '../../kernel/caller.js';
+import {
+  actorOf,
+  isAbove,
+  type Role,
+  type TenantCaller,
+  type TenantUserCaller,
+} from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
 import {
@@ -31,8 +37,25 @@ const dayMs = 86_400_000;
 /** The inviter of an invitation that an API key sent. */
 export const keyAsInviter = 'an API key of the tenant';
 
+/** The id of the operator as inviter, which no user and no key has. */
+export const operatorAsInviter = '00000000-0000-0000-0000-000000000000';
+
+/** The name to show for an inviter without an account. */
+export function namelessInviter(id: string): string {
+  return id === operatorAsInviter ? 'the operator of the installation' : keyAsInviter;
+}
+
+interface Inviter {
+  readonly id: string;
+  readonly actor: string;
+  /** Undefined for an inviter whose sign-in need not hold until the end. */
+  readonly signedIn?: TenantUserCaller | undefined;
+}
+
 export interface Invites {
   create(caller: TenantCaller, email: string, role: Role): Promise<InviteRow>;
+  /** Any role; the operator stands above all of them. */
+  createByOperator(scope: TenantScope, email: string, role: Role): Promise<InviteRow>;
   list(scope: TenantScope): Promise<readonly InviteRow[]>;
   cancel(caller: TenantCaller, inviteId: string): Promise<void>;
 }
@@ -45,55 +68,64 @@ export function createInviteBook(dependencies: {
   readonly publicUrl: () => string;
 }): Invites {
   const { store, mail, random, nowMs, publicUrl } = dependencies;
-  return {
-    async create(caller, email, role) {
-      const { scope } = caller;
-      const inviterId = caller.kind === 'key' ? caller.keyId : caller.userId;
-      if (isAbove(role, caller.role)) throw aboveCaller(role, caller.role);
-      const token = newToken(random);
-      const invite = await store.inTenant(scope, async (tx) => {
-        const now = nowMs();
-        await closeExpired(tx, new Date(now));
-        if (await isMemberAddress(tx, email)) throw conflict('This address belongs to the tenant already.');
-        if ((await countSince(tx, new Date(now - dayMs))) >= perDayMax) throw tooManyInvites(now);
-        const made = await insertInvite(tx, {
-          id: random.uuid(),
+  async function make(scope: TenantScope, inviter: Inviter, email: string, role: Role): Promise<InviteRow> {
+    const token = newToken(random);
+    const invite = await store.inTenant(scope, async (tx) => {
+      const now = nowMs();
+      await closeExpired(tx, new Date(now));
+      if (await isMemberAddress(tx, email)) throw conflict('This address belongs to the tenant already.');
+      if ((await countSince(tx, new Date(now - dayMs))) >= perDayMax) throw tooManyInvites(now);
+      const made = await insertInvite(tx, {
+        id: random.uuid(),
+        email,
+        role,
+        tokenHash: hashOfToken(token),
+        invitedBy: inviter.id,
+        createdAt: new Date(now),
+        expiresAt: new Date(now + lifetimeMs),
+      });
+      if (made === null) throw conflict('This address has a pending invitation.');
+      if (inviter.signedIn !== undefined && !(await isStillSignedIn(tx, inviter.signedIn)))
+        throw new PlatformError('invalid_token');
+      const { tenant, user } = await namesOf(tx, inviter.id);
+      await mail.queue(tx, {
+        tenantId: scope.tenantId,
+        to: email,
+        ...joinMail({
+          tenant,
+          inviter: user ?? namelessInviter(inviter.id),
           email,
           role,
-          tokenHash: hashOfToken(token),
-          invitedBy: inviterId,
-          createdAt: new Date(now),
-          expiresAt: new Date(now + lifetimeMs),
-        });
-        if (made === null) throw conflict('This address has a pending invitation.');
-        if (caller.kind !== 'key' && !(await isStillSignedIn(tx, caller)))
-          throw new PlatformError('invalid_token');
-        const { tenant, user } = await namesOf(tx, inviterId);
-        await mail.queue(tx, {
-          tenantId: scope.tenantId,
-          to: email,
-          ...joinMail({
-            tenant,
-            inviter: user ?? keyAsInviter,
-            email,
-            role,
-            token,
-            publicUrl: publicUrl(),
-            expiresAt: made.expires_at,
-          }),
-        });
-        await recordAudit(tx, {
-          tenantId: scope.tenantId,
-          actor: actorOf(caller),
-          action: 'invite.created',
-          subject: `invite:${made.id}`,
-          details: { email, role },
-        });
-        return made;
+          token,
+          publicUrl: publicUrl(),
+          expiresAt: made.expires_at,
+        }),
       });
-      mail.wake();
-      return invite;
+      await recordAudit(tx, {
+        tenantId: scope.tenantId,
+        actor: inviter.actor,
+        action: 'invite.created',
+        subject: `invite:${made.id}`,
+        details: { email, role },
+      });
+      return made;
+    });
+    mail.wake();
+    return invite;
+  }
+
+  return {
+    create(caller, email, role) {
+      const { scope } = caller;
+      if (isAbove(role, caller.role)) throw aboveCaller(role, caller.role);
+      const actor = actorOf(caller);
+      const inviter =
+        caller.kind === 'key' ? { id: caller.keyId, actor } : { id: caller.userId, actor, signedIn: caller };
+      return make(scope, inviter, email, role);
     },
+
+    createByOperator: (scope, email, role) =>
+      make(scope, { id: operatorAsInviter, actor: 'operator' }, email, role),
 
     list: (scope) => store.inTenant(scope, (tx) => listPending(tx, new Date(nowMs()))),
 

@@ -43,6 +43,7 @@ export function inviteOperations(
     declare({
       name: 'invites.create',
       method: 'POST',
+      audit: 'invites.create',
       path,
       title: 'Invite a person by mail',
       description: 'Only the mail contains the join link. It works once and expires after seven days.',
@@ -70,6 +71,7 @@ export function inviteOperations(
     declare({
       name: 'invites.cancel',
       method: 'DELETE',
+      audit: 'invites.cancel',
       path: `${path}/:inviteId`,
       title: 'Cancel an invitation',
       access: tenantUserAt('id', 'members:write'),
@@ -84,6 +86,7 @@ export function inviteOperations(
     declare({
       name: 'invites.accept',
       method: 'POST',
+      audit: { action: 'invites.accept', by: 'subject' },
       path: '/api/invites/accept',
       title: 'Join a tenant with the token of an invitation',
       description:

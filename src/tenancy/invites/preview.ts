@@ -3,7 +3,7 @@ import { PlatformError } from '../../kernel/errors.js';
 import { type Accounts, hashOfToken, namesInDirectory } from '../identity/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import { findByToken } from './invites.store.js';
-import { keyAsInviter } from './invites.js';
+import { namelessInviter } from './invites.js';
 
 /** What the page of a join link shows before anything is submitted. */
 export type InvitePreview =
@@ -42,7 +42,14 @@ export function createPreview(dependencies: {
       if (closed !== undefined) return { usable: false, reason: closed };
     }
     const { tenant, user } = found.names;
-    return { usable: true, tenant, inviter: user ?? keyAsInviter, email, role, hasAccount };
+    return {
+      usable: true,
+      tenant,
+      inviter: user ?? namelessInviter(found.invite.invited_by),
+      email,
+      role,
+      hasAccount,
+    };
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Random, Time } from '../../../cluster/index.js';
 import { recordAudit } from '../audit/index.js';
+import type { Budget } from '../../kernel/budget.js';
 import type { Role } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError } from '../../kernel/errors.js';
@@ -15,11 +16,13 @@ import {
   findKey,
   findKeyNames,
   insertKey,
+  type KeyLimits,
   type KeyRow,
   listKeys,
   lockKey,
   markRevoked,
   readTotals,
+  updateLimits,
   updateRate,
 } from './keys.store.js';
 import type { KeyStatus } from './shapes.js';
@@ -37,15 +40,27 @@ export interface KeyRequest {
   readonly rateLimitPerMinute?: number | null | undefined;
   readonly quotaLimit?: number | null | undefined;
   readonly expiresInDays?: number | null | undefined;
+  readonly budget?: Budget | null | undefined;
+  readonly allowedModels?: readonly string[] | null | undefined;
+  readonly allowedIps?: readonly string[] | null | undefined;
+}
+
+/** Null removes, a missing field stays. */
+export interface KeyChange {
+  readonly description?: string | null | undefined;
+  readonly budget?: Budget | null | undefined;
+  readonly allowedModels?: readonly string[] | null | undefined;
+  readonly allowedIps?: readonly string[] | null | undefined;
 }
 
 /** The sign-in or the API key that makes a key. */
 export type KeyMaker = { readonly userId: string; readonly familyId: string } | { readonly keyId: string };
 
 /** A key as its tenant sees it. */
-export interface KeyView {
+export interface KeyView extends KeyLimits {
   readonly id: string;
   readonly name: string;
+  readonly description: string | null;
   readonly prefix: KeyPrefix;
   readonly suffix: string;
   readonly status: KeyStatus;
@@ -103,6 +118,7 @@ export class KeyAdministration {
         role: request.role,
         requestsPerMinute: rpm,
         quotaLimit: request.quotaLimit ?? null,
+        limits: limitsFrom(request),
         createdBy: actor,
         createdAt: now,
         expiresAt: days === null ? null : new Date(Math.ceil(now.getTime() + days * dayMs)),
@@ -114,11 +130,14 @@ export class KeyAdministration {
         role: row.role,
         rate_limit_per_minute: rpm,
         expires_at: row.expiresAt?.toISOString() ?? null,
+        ...shownLimits(row.limits),
       });
-      const { id, name, prefix, suffix, role, expiresAt } = row;
+      const { id, name, description, prefix, suffix, role, expiresAt } = row;
       return {
         id,
         name,
+        description,
+        ...row.limits,
         prefix,
         suffix,
         role,
@@ -199,6 +218,30 @@ export class KeyAdministration {
     });
   }
 
+  /** Changes what the key may ask for and spend. Returns the number of the change that nodes receive. */
+  change(scope: TenantScope, actor: string, keyId: string, wanted: KeyChange): Promise<number> {
+    return this.#store.inTenant(scope, async (tx) => {
+      const row = await lockKey(tx, keyId);
+      if (row === null) throw new PlatformError('not_found', { message: 'The API key was not found.' });
+      if (row.revoked_at !== null) {
+        throw new PlatformError('validation_error', {
+          message: 'The API key is revoked, so it cannot be changed. Create another key.',
+        });
+      }
+      const kept = <Value>(given: Value | undefined, before: Value): Value =>
+        given === undefined ? before : given;
+      const limits = {
+        description: kept(wanted.description, row.description),
+        budget: kept(wanted.budget, row.budget),
+        allowedModels: kept(wanted.allowedModels, row.allowed_models),
+        allowedIps: kept(wanted.allowedIps, row.allowed_ips),
+      };
+      await updateLimits(tx, keyId, limits);
+      await this.#audit(tx, actor, 'key.changed', keyId, shownLimits(limits));
+      return recordChange(tx, { topic: changeTopics.changed, tenantId: scope.tenantId, subject: keyId });
+    });
+  }
+
   revoke(
     scope: TenantScope,
     actor: string,
@@ -246,6 +289,10 @@ export class KeyAdministration {
     return {
       id: row.id,
       name: row.name,
+      description: row.description,
+      budget: row.budget,
+      allowedModels: row.allowed_models,
+      allowedIps: row.allowed_ips,
       prefix: row.prefix,
       suffix: row.suffix,
       status: statusOf(row, this.#time.wallMs()),
@@ -280,6 +327,14 @@ export class KeyAdministration {
 async function isStillValid(tx: TenantTransaction, maker: KeyMaker): Promise<boolean> {
   if ('userId' in maker) return isStillSignedIn(tx, maker);
   return (await lockKey(tx, maker.keyId))?.revoked_at === null;
+}
+
+function limitsFrom({ budget, allowedModels, allowedIps }: KeyRequest): KeyLimits {
+  return { budget: budget ?? null, allowedModels: allowedModels ?? null, allowedIps: allowedIps ?? null };
+}
+
+function shownLimits({ budget, allowedModels, allowedIps }: KeyLimits): Record<string, unknown> {
+  return { budget, allowed_models: allowedModels, allowed_ips: allowedIps };
 }
 
 function statusOf(row: KeyRow, wallMs: number): KeyStatus {

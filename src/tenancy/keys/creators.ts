@@ -1,6 +1,7 @@
 import { isUuid } from '../../kernel/uuid.js';
 import { namesOfUsers } from '../identity/index.js';
-import type { Store } from '../../infra/storage/index.js';
+import { findKeyNames } from './keys.store.js';
+import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 
 /** Who made a key. `id` is null for the operator and for the platform itself. */
 export interface Creator {
@@ -31,4 +32,12 @@ export function idsOf(kind: 'user' | 'key', actors: readonly string[]): readonly
   const prefix = `${kind}:`;
   const ids = actors.filter((actor) => actor.startsWith(prefix)).map((actor) => actor.slice(prefix.length));
   return [...new Set(ids.filter(isUuid))];
+}
+
+/** The names of the tenant's keys, also of revoked ones. */
+export async function namesOfKeys(
+  tx: TenantTransaction,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  return new Map((await findKeyNames(tx, ids)).map(({ id, name }) => [id, name]));
 }

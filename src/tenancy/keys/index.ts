@@ -1,5 +1,7 @@
 // The public interface of keys: authentication and administration of API keys.
 import type { KeyCaller } from '../../kernel/caller.js';
+import type { Ready } from '../../kernel/ready.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Operation } from '../../http/operations/index.js';
 import type { FailedCredentials } from '../quota/index.js';
 import type { Platform } from '../../infra/platform/index.js';
@@ -7,7 +9,8 @@ import { KeyAdministration } from './administration.js';
 import { KnownKeys } from './known-keys.js';
 import { KeyLookUps } from './look-ups.js';
 import { KeyTokens } from './key-tokens.js';
-import { findHash, findRevoked } from './lookup.store.js';
+import { type KeyRules, KeyRulesOf } from './key-rules.js';
+import { findHash, findRevoked, findRules } from './lookup.store.js';
 import { keyOperations } from './operations.js';
 import { type EndedKeyListener, Revocations } from './revocations.js';
 import { KeyUse } from './use.js';
@@ -20,8 +23,11 @@ export {
   type KeyRequest,
   type Page,
 } from './administration.js';
+export { namesOfKeys } from './creators.js';
+export { lastUseOfTenants } from './last-use.store.js';
 export { revokeAllKeys, revokeKeysOf } from './keys.store.js';
 export { type KeyPrefix, keyPrefixes } from './key-text.js';
+export type { KeyRules } from './key-rules.js';
 export type { EndedKey, EndedKeyListener } from './revocations.js';
 export { type KeyStatus, operatorKey } from './shapes.js';
 export { type Tier, tierOf } from './tiers.js';
@@ -45,6 +51,8 @@ export interface Keys {
     named: { readonly keyId: string; readonly tenantId: string },
     address: string,
   ): KeyCaller | Promise<KeyCaller>;
+  /** What a key of the tenant may ask for and spend, for work that its request began. */
+  rulesOf(scope: TenantScope, keyId: string): Ready<KeyRules>;
   /**
    * Calls the listener within a second for each key that was revoked anywhere, and for each that expired after it was
    * used here, so that open connections of the key can be closed. The returned function unsubscribes.
@@ -82,9 +90,16 @@ export function createKeys(
     },
   });
   const keyTokens = new KeyTokens({ known, findHash: (named) => findHash(store, named), keysMax });
+  const rules = new KeyRulesOf({
+    known: (keyId) => known.rulesOf(keyId),
+    find: (scope, keyId) => findRules(store, scope, keyId),
+    isFresh: () => feed.isFresh(),
+    keysMax,
+  });
   const revocations = new Revocations({
     feed,
     known,
+    rules,
     findRevoked: (hashes) => findRevoked(store, hashes),
     time,
     report,
@@ -103,6 +118,7 @@ export function createKeys(
     }),
     authenticateKey: (apiKey, address) => known.authenticate(apiKey, address),
     authenticateKeyToken: (named, address) => keyTokens.authenticate(named, address),
+    rulesOf: (scope, keyId) => rules.get(scope, keyId),
     onRevoked: (listener) => revocations.onEnded(listener),
     async stop() {
       await revocations.stop();

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Budget, budgetShape } from '../../kernel/budget.js';
 import { roles } from '../../kernel/caller.js';
 import type { Position } from '../../http/operations/index.js';
 import { type DirectoryTransaction, sql, type TenantTransaction } from '../../infra/storage/index.js';
@@ -7,10 +8,14 @@ import { keyPrefixes } from './key-text.js';
 const keyRow = z.object({
   id: z.uuid(),
   name: z.string(),
+  description: z.string().nullable(),
   prefix: z.enum(keyPrefixes),
   suffix: z.string(),
   role: z.enum(roles),
   rate_limit_per_minute: z.number(),
+  allowed_models: z.array(z.string()).nullable(),
+  allowed_ips: z.array(z.string()).nullable(),
+  budget: budgetShape.nullable(),
   created_by: z.string(),
   created_at: z.date(),
   expires_at: z.date().nullable(),
@@ -19,6 +24,13 @@ const keyRow = z.object({
   last_used_at: z.date().nullable(),
 });
 export type KeyRow = z.output<typeof keyRow>;
+
+/** What a key may ask for, from where, and what it may spend; null sets no limit. */
+export interface KeyLimits {
+  readonly budget: Budget | null;
+  readonly allowedModels: readonly string[] | null;
+  readonly allowedIps: readonly string[] | null;
+}
 
 export interface NewKeyRow {
   readonly id: string;
@@ -31,13 +43,15 @@ export interface NewKeyRow {
   readonly role: string;
   readonly requestsPerMinute: number;
   readonly quotaLimit: number | null;
+  readonly limits: KeyLimits;
   readonly createdBy: string;
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
 }
 
 const columns = sql.fragment`
-  k.id, k.name, k.prefix, k.suffix, k.role, k.rate_limit_per_minute, k.created_by, k.created_at, k.expires_at, k.revoked_at,
+  k.id, k.name, k.description, k.prefix, k.suffix, k.role, k.rate_limit_per_minute, k.allowed_models, k.allowed_ips,
+  k.budget, k.created_by, k.created_at, k.expires_at, k.revoked_at,
   u.total_requests, u.last_used_at`;
 const withUse = sql.fragment`
   from api_keys k join api_key_use u on u.tenant_id = k.tenant_id and u.key_id = k.id`;
@@ -46,12 +60,21 @@ export async function insertKey(tx: TenantTransaction, key: NewKeyRow): Promise<
   const { tenantId } = tx.scope;
   await tx.query(sql.typeAlias('nothing')`
     insert into api_keys (tenant_id, id, hash, prefix, suffix, name, description, role, rate_limit_per_minute,
-      quota_limit, created_by, created_at, expires_at)
+      quota_limit, allowed_models, allowed_ips, budget, created_by, created_at, expires_at)
     values (${tenantId}, ${key.id}, decode(${key.hash}, 'hex'), ${key.prefix}, ${key.suffix}, ${key.name},
-      ${key.description}, ${key.role}, ${key.requestsPerMinute}, ${key.quotaLimit}, ${key.createdBy},
+      ${key.description}, ${key.role}, ${key.requestsPerMinute}, ${key.quotaLimit},
+      ${listOf(key.limits.allowedModels)}, ${listOf(key.limits.allowedIps)}, ${jsonOf(key.limits.budget)}, ${key.createdBy},
       ${key.createdAt.toISOString()}, ${key.expiresAt?.toISOString() ?? null})`);
   await tx.query(sql.typeAlias('nothing')`
     insert into api_key_use (tenant_id, key_id) values (${tenantId}, ${key.id})`);
+}
+
+function listOf(values: readonly string[] | null) {
+  return values === null ? null : sql.array([...values], 'text');
+}
+
+function jsonOf(budget: Budget | null) {
+  return budget === null ? null : sql.jsonb(budget);
 }
 
 export function countUnrevoked(tx: TenantTransaction): Promise<number> {
@@ -100,18 +123,40 @@ export function readTotals(tx: TenantTransaction, now: Date): Promise<z.output<t
     ${withUse} where k.tenant_id = ${tx.scope.tenantId}`);
 }
 
-const rate = z.object({ rate_limit_per_minute: z.number(), revoked_at: z.date().nullable() });
+const locked = keyRow.pick({
+  rate_limit_per_minute: true,
+  revoked_at: true,
+  description: true,
+  allowed_models: true,
+  allowed_ips: true,
+  budget: true,
+});
 
 /** Locks the row until the transaction ends, so that it stays as it was read. */
-export function lockKey(tx: TenantTransaction, keyId: string): Promise<z.output<typeof rate> | null> {
-  return tx.maybeOne(sql.type(rate)`
-    select rate_limit_per_minute, revoked_at from api_keys
+export function lockKey(tx: TenantTransaction, keyId: string): Promise<z.output<typeof locked> | null> {
+  return tx.maybeOne(sql.type(locked)`
+    select rate_limit_per_minute, revoked_at, description, allowed_models, allowed_ips, budget from api_keys
     where tenant_id = ${tx.scope.tenantId} and id = ${keyId} for update`);
 }
 
 export async function updateRate(tx: TenantTransaction, keyId: string, rpm: number): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     update api_keys set rate_limit_per_minute = ${rpm}
+    where tenant_id = ${tx.scope.tenantId} and id = ${keyId}`);
+}
+
+export interface ChangedLimits extends KeyLimits {
+  readonly description: string | null;
+}
+
+export async function updateLimits(
+  tx: TenantTransaction,
+  keyId: string,
+  limits: ChangedLimits,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update api_keys set description = ${limits.description}, allowed_models = ${listOf(limits.allowedModels)},
+      allowed_ips = ${listOf(limits.allowedIps)}, budget = ${jsonOf(limits.budget)}
     where tenant_id = ${tx.scope.tenantId} and id = ${keyId}`);
 }
 

@@ -7,6 +7,7 @@ import { limitsOf } from '../../kernel/plans/index.js';
 import type { FailedCredentials } from '../quota/index.js';
 import { StoreError } from '../../infra/storage/index.js';
 import { hashOf, isWellFormed } from './key-text.js';
+import { type AddressRange, type KeyRules, rangeFrom, requireAddress } from './key-rules.js';
 import type { FoundKey } from './lookup.store.js';
 
 /**
@@ -26,6 +27,12 @@ export interface KnownKey {
   readonly requestsPerMinute: number;
   readonly quotaLimit: number | null;
   readonly expiresAtMs: number;
+  readonly rules: KeyRules;
+  /** Where the key may be used from; null allows every address. */
+  readonly allowedRanges: readonly AddressRange[] | null;
+  /** Whether the operator has suspended the tenant. */
+  readonly suspended: boolean;
+  readonly deleting: boolean;
 }
 
 const unknownMs = 5_000;
@@ -85,6 +92,12 @@ export class KnownKeys {
     });
   }
 
+  /** The rules of a key, if it is in memory; the caller checks that the feed is fresh. */
+  rulesOf(keyId: string): KeyRules | undefined {
+    const hash = this.#hashOfKey.get(keyId);
+    return hash === undefined ? undefined : this.#known.peek(hash)?.rules;
+  }
+
   dropKey(keyId: string): void {
     this.#drops += 1;
     this.#loading.clear();
@@ -106,7 +119,10 @@ export class KnownKeys {
   }
 
   #accept(key: KnownKey, address: string): KeyCaller {
+    if (key.deleting) throw new PlatformError('tenant_not_found');
     if (key.expiresAtMs <= this.#options.time.wallMs()) throw this.#refusal(address);
+    if (key.allowedRanges !== null) requireAddress(key.allowedRanges, address);
+    if (key.suspended) throw new PlatformError('tenant_suspended');
     this.#options.onUse(key);
     const { keyId, scope, role, limits, requestsPerMinute, quotaLimit } = key;
     return { kind: 'key', keyId, address, scope, role, limits, requestsPerMinute, quotaLimit };
@@ -177,5 +193,9 @@ function knownFrom(hash: string, found: FoundKey): KnownKey {
     requestsPerMinute: Math.min(found.rate_limit_per_minute, limits.keyRpmMax),
     quotaLimit: found.quota_limit,
     expiresAtMs: found.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
+    rules: { allowedModels: found.allowed_models, budget: found.budget },
+    allowedRanges: found.allowed_ips?.map(rangeFrom).filter((range) => range !== null) ?? null,
+    suspended: found.suspended,
+    deleting: found.deleting,
   };
 }

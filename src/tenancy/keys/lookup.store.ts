@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { roles } from '../../kernel/caller.js';
+import { budgetShape } from '../../kernel/budget.js';
 import { plans, tenantSettings } from '../../kernel/plans/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type HotReads, type HotStatement, sql, type Store } from '../../infra/storage/index.js';
+import type { KeyRules } from './key-rules.js';
 
 const foundKey = z.object({
   tenant_id: z.uuid(),
@@ -10,8 +13,13 @@ const foundKey = z.object({
   rate_limit_per_minute: z.number(),
   quota_limit: z.number().nullable(),
   expires_at: z.date().nullable(),
+  allowed_models: z.array(z.string()).nullable(),
+  allowed_ips: z.array(z.string()).nullable(),
+  budget: budgetShape.nullable(),
   plan: z.enum(plans),
   settings: tenantSettings,
+  suspended: z.boolean(),
+  deleting: z.boolean(),
 });
 export type FoundKey = z.output<typeof foundKey>;
 
@@ -19,7 +27,8 @@ const hashedKey = foundKey.extend({ hash: z.instanceof(Buffer) });
 
 const byHash: HotStatement<z.output<typeof hashedKey>> = {
   name: 'keys_by_hash',
-  text: `select k.hash, k.tenant_id, k.id, k.role, k.rate_limit_per_minute, k.quota_limit, k.expires_at, t.plan, t.settings
+  text: `select k.hash, k.tenant_id, k.id, k.role, k.rate_limit_per_minute, k.quota_limit, k.expires_at,
+      k.allowed_models, k.allowed_ips, k.budget, t.plan, t.settings, t.suspended, t.deleting
     from api_keys k join tenant_plans t on t.tenant_id = k.tenant_id
     where k.hash in (select decode(given.hash, 'hex') from unnest($1::text[]) as given (hash))
       and k.revoked_at is null`,
@@ -37,6 +46,17 @@ export async function findByHashes(
 
 export async function findByHash(reads: HotReads, hash: string): Promise<FoundKey | undefined> {
   return (await findByHashes(reads, [hash])).get(hash);
+}
+
+/** What a key of the tenant may ask for and spend, also after it was revoked. */
+export async function findRules(store: Store, scope: TenantScope, keyId: string): Promise<KeyRules | null> {
+  const row = await store.inTenant(scope, (tx) =>
+    tx.maybeOne(
+      sql.type(foundKey.pick({ allowed_models: true, budget: true }))`
+        select allowed_models, budget from api_keys where tenant_id = ${scope.tenantId} and id = ${keyId}`,
+    ),
+  );
+  return row === null ? null : { allowedModels: row.allowed_models, budget: row.budget };
 }
 
 /** The hash of a key, which never changes. */

@@ -21,6 +21,7 @@ import {
   createdKey,
   keyDetail,
   keyParams,
+  keyPatch,
   keyStats,
   listedKey,
   newKey,
@@ -46,6 +47,7 @@ export function keyOperations(parts: KeyOperationParts): readonly Operation[] {
     keyTotals(parts),
     getKey(parts),
     changeRate(parts),
+    changeKey(parts),
     revokeKey(parts),
   ];
 }
@@ -54,6 +56,7 @@ function createKey({ administration, report }: KeyOperationParts): Operation {
   return declare({
     name: 'keys.create',
     method: 'POST',
+    audit: 'keys.create',
     path: '/api/keys',
     title: 'Create an API key',
     description:
@@ -96,6 +99,7 @@ function createKey({ administration, report }: KeyOperationParts): Operation {
         name: key.name,
         role: key.role,
         rate_limit_per_minute: key.requestsPerMinute,
+        ...limitsOf(key),
         calculated_tier: key.tier,
         expires_at: key.expiresAt?.toISOString() ?? null,
       };
@@ -130,7 +134,27 @@ function summaryOf(key: KeyView) {
     status: key.status,
     role: key.role,
     rate_limit_per_minute: key.requestsPerMinute,
+    ...limitsOf(key),
     created_by: key.createdBy,
+  };
+}
+
+function limitsOf({ budget, allowedModels, allowedIps }: Omit<KeyView, 'createdBy'>) {
+  return {
+    ...(budget !== null && { budget }),
+    ...(allowedModels !== null && { allowed_models: [...allowedModels] }),
+    ...(allowedIps !== null && { allowed_ips: [...allowedIps] }),
+  };
+}
+
+function detailOf(key: KeyView & { readonly tenantName: string }, tenantId: string) {
+  return {
+    ...summaryOf(key),
+    ...(key.description !== null && { description: key.description }),
+    calculated_tier: key.tier,
+    expires_at: key.expiresAt?.toISOString() ?? null,
+    total_requests: key.totalRequests,
+    tenant: { id: tenantId, name: key.tenantName },
   };
 }
 
@@ -187,13 +211,7 @@ function getKey({ administration, flushUse }: KeyOperationParts): Operation {
     async handle({ caller, params }) {
       await flushUse();
       const key = await administration.detail(caller.scope, params.keyId);
-      return one({
-        ...summaryOf(key),
-        calculated_tier: key.tier,
-        expires_at: key.expiresAt?.toISOString() ?? null,
-        total_requests: key.totalRequests,
-        tenant: { id: caller.scope.tenantId, name: key.tenantName },
-      });
+      return one(detailOf(key, caller.scope.tenantId));
     },
   });
 }
@@ -202,6 +220,7 @@ function changeRate({ administration, settled }: KeyOperationParts): Operation {
   return declare({
     name: 'keys.change_rate',
     method: 'PATCH',
+    audit: 'keys.change_rate',
     path: '/api/keys/:keyId/rpm',
     title: "Change an API key's requests per minute",
     description: 'Takes effect on every node within a second. The plan sets the maximum.',
@@ -229,10 +248,35 @@ function changeRate({ administration, settled }: KeyOperationParts): Operation {
   });
 }
 
+function changeKey({ administration, settled, flushUse }: KeyOperationParts): Operation {
+  return declare({
+    name: 'keys.update',
+    method: 'PATCH',
+    audit: 'keys.update',
+    path: '/api/keys/:keyId',
+    title: "Change an API key's budget, models, addresses or description",
+    description: 'Null removes a limit, a missing field stays. Takes effect on every node within a second.',
+    access: tenantUser('keys:write', 'required-header'),
+    dialect: 'keys',
+    params: keyParams,
+    body: keyPatch,
+    output: oneShape(keyDetail),
+    errors: ['not_found'],
+    async handle({ caller, params: { keyId }, body }) {
+      const { allowed_models: allowedModels, allowed_ips: allowedIps, budget, description } = body;
+      const wanted = { description, budget, allowedModels, allowedIps };
+      await settled(await administration.change(caller.scope, actorOf(caller), keyId, wanted));
+      await flushUse();
+      return one(detailOf(await administration.detail(caller.scope, keyId), caller.scope.tenantId));
+    },
+  });
+}
+
 function revokeKey({ administration, settled }: KeyOperationParts): Operation {
   return declare({
     name: 'keys.revoke',
     method: 'DELETE',
+    audit: 'keys.revoke',
     path: '/api/keys/:keyId',
     title: 'Revoke an API key permanently',
     description: 'Takes effect on every node within a second; open streams of the key are closed.',

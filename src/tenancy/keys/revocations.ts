@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { sleep, type Time, type Timer } from '../../../cluster/index.js';
 import type { ChangeFeed } from '../../infra/storage/index.js';
 import { changeTopics, tenantTopic } from './changes.js';
+import type { KeyRulesOf } from './key-rules.js';
 import type { KnownKey, KnownKeys } from './known-keys.js';
 
 /** A key that is no longer valid, for owners of connections that were opened with it. */
@@ -19,6 +20,7 @@ const hashesMax = 1_000;
 export interface RevocationsOptions {
   readonly feed: ChangeFeed;
   readonly known: KnownKeys;
+  readonly rules: Pick<KeyRulesOf, 'drop' | 'dropAll'>;
   readonly findRevoked: (hashes: readonly string[]) => Promise<readonly { tenant_id: string; id: string }[]>;
   readonly time: Time;
   readonly report: (attempted: string, error: unknown) => void;
@@ -44,11 +46,14 @@ export class Revocations {
   constructor(options: RevocationsOptions) {
     this.#options = options;
     this.#used = new LRUCache({ max: options.keysMax });
-    const { feed, known } = options;
+    const { feed, known, rules } = options;
     const onDropEverything = (): void => this.#dropEverything();
     this.#unsubscribe = [
       feed.subscribe(changeTopics.changed, {
-        onChange: ({ subject }) => known.dropKey(subject),
+        onChange: ({ subject, tenantId }) => {
+          known.dropKey(subject);
+          rules.drop(tenantId, subject);
+        },
         onDropEverything,
       }),
       feed.subscribe(changeTopics.revoked, {
@@ -107,6 +112,7 @@ export class Revocations {
   #dropEverything(): void {
     const hashes = [...this.#used.values()];
     this.#options.known.dropAll();
+    this.#options.rules.dropAll();
     this.#running = Promise.all([this.#running, this.#tellOfRevoked(hashes)]).then(() => undefined);
   }
 

@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { budgetShape } from '../../kernel/budget.js';
 import { roles } from '../../kernel/caller.js';
+import { rangeFrom } from './key-rules.js';
 import { keyPrefixes } from './key-text.js';
 import { tiers } from './tiers.js';
 
@@ -22,6 +24,33 @@ const fields = {
   expiresInDays: z.number().positive().max(daysMax).nullish(),
 };
 
+const allowedModels = z
+  .array(
+    z
+      .string()
+      .max(200)
+      .regex(/^[^\s*]+\*?$|^\*$/, { error: 'must be the id of a model, or a prefix with `*` at its end' }),
+  )
+  .min(1)
+  .max(100)
+  .nullish()
+  .describe('Ids of models, or prefixes with `*` at their end. Null or absent: all models.');
+const allowedIps = z
+  .array(
+    z
+      .string()
+      .max(64)
+      .refine((text) => rangeFrom(text) !== null, 'must be a CIDR such as 203.0.113.0/24 or 2001:db8::/32'),
+  )
+  .min(1)
+  .max(100)
+  .nullish()
+  .describe("CIDRs of the clients' addresses. Null or absent: all addresses.");
+const limits = { budget: budgetShape.nullish(), allowed_models: allowedModels, allowed_ips: allowedIps };
+
+/** What `PATCH /api/keys/:keyId` changes; null removes, and a missing field stays. */
+export const keyPatch = z.object({ description: fields.description, ...limits });
+
 /** The settings of a new key. REST cannot make a key with role owner. */
 export const newKey = z
   .object({
@@ -30,13 +59,25 @@ export const newKey = z
     rate_limit_per_minute: fields.rateLimitPerMinute.describe('The same as `rateLimitPerMinute`.'),
     quota_limit: fields.quotaLimit.describe('The same as `quotaLimit`.'),
     expires_in_days: fields.expiresInDays.describe('The same as `expiresInDays`.'),
+    ...limits,
   })
-  .transform(({ rate_limit_per_minute: rate, quota_limit: quota, expires_in_days: days, ...given }) => ({
-    ...given,
-    rateLimitPerMinute: given.rateLimitPerMinute ?? rate,
-    quotaLimit: given.quotaLimit ?? quota,
-    expiresInDays: given.expiresInDays ?? days,
-  }));
+  .transform(
+    ({
+      rate_limit_per_minute: rate,
+      quota_limit: quota,
+      expires_in_days: days,
+      allowed_models: models,
+      allowed_ips: ips,
+      ...given
+    }) => ({
+      ...given,
+      rateLimitPerMinute: given.rateLimitPerMinute ?? rate,
+      quotaLimit: given.quotaLimit ?? quota,
+      expiresInDays: given.expiresInDays ?? days,
+      allowedModels: models,
+      allowedIps: ips,
+    }),
+  );
 
 /** The settings of a key that the operator makes: role owner is allowed. */
 export const operatorKey = z.object({ ...fields, role: z.enum(roles).default('admin') });
@@ -65,6 +106,12 @@ export type KeyStatus = (typeof statuses)[number];
 
 const moment = z.iso.datetime();
 const role = z.enum(roles);
+/** Shown where they are set. */
+const shownLimits = {
+  budget: budgetShape.optional(),
+  allowed_models: z.array(z.string()).optional(),
+  allowed_ips: z.array(z.string()).optional(),
+};
 
 export const createdKey = z.object({
   id: z.uuid(),
@@ -74,6 +121,7 @@ export const createdKey = z.object({
   name: z.string(),
   role,
   rate_limit_per_minute: z.number(),
+  ...shownLimits,
   calculated_tier: z.enum(tiers),
   expires_at: moment.nullable(),
 });
@@ -90,6 +138,7 @@ export const listedKey = z.object({
   status: z.enum(statuses),
   role,
   rate_limit_per_minute: z.number(),
+  ...shownLimits,
   created_by: creator,
   last_used_at: moment.nullable(),
 });
@@ -102,6 +151,8 @@ export const keyDetail = z.object({
   status: z.enum(statuses),
   role,
   rate_limit_per_minute: z.number(),
+  ...shownLimits,
+  description: z.string().optional(),
   created_by: creator,
   calculated_tier: z.enum(tiers),
   expires_at: moment.nullable(),

@@ -43,6 +43,7 @@ export function mailDomainOperations(domains: MailDomains): readonly Operation[]
     declare({
       name: 'mail-domains.create',
       method: 'POST',
+      audit: 'mail-domains.create',
       path: '/api/mail-domains',
       title: 'Add a domain to send mail from',
       description:
@@ -57,6 +58,7 @@ export function mailDomainOperations(domains: MailDomains): readonly Operation[]
     declare({
       name: 'mail-domains.verify',
       method: 'POST',
+      audit: 'mail-domains.verify',
       path: '/api/mail-domains/:id/verify',
       title: 'Look up the TXT record of a mail domain',
       description:
@@ -70,6 +72,7 @@ export function mailDomainOperations(domains: MailDomains): readonly Operation[]
     declare({
       name: 'mail-domains.delete',
       method: 'DELETE',
+      audit: 'mail-domains.delete',
       path: '/api/mail-domains/:id',
       title: 'Remove a mail domain',
       description: 'Triggers with an address in the domain send from their own address again.',

@@ -6,6 +6,8 @@ import { QuotaRequests } from './quota-requests.js';
 import type { QuotaRows } from './quota-rows.store.js';
 import type { Residents } from './residents.js';
 import { SharedAdmission } from './shared-admission.js';
+import type { CostRows } from './cost-rows.js';
+import { SharedCosts } from './costs.js';
 import { SharedTokens } from './tokens.js';
 
 /** The parts that let all nodes share one count: the actors of this node, and the requests to those of others. */
@@ -15,6 +17,7 @@ export function countTogether(parts: {
   readonly counts: LocalAdmission;
   readonly residents: Residents;
   readonly rows: QuotaRows;
+  readonly costRows: CostRows;
   readonly time: Time;
   readonly report: (attempted: string, error: unknown) => void;
 }) {
@@ -24,6 +27,7 @@ export function countTogether(parts: {
   return {
     admission: new SharedAdmission(counts, residents, questions),
     tokens: new SharedTokens(quotas, residents, questions, actors.process),
+    costs: new SharedCosts(quotas, residents, questions, actors.process),
     flush: async () => {
       await Promise.all([questions.flush(), quotas.flush()]);
     },

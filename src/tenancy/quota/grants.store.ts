@@ -66,6 +66,6 @@ async function clearDays(tx: TenantTransaction, day: string): Promise<void> {
 export async function dropHold(store: Store, scope: TenantScope, epoch: number): Promise<void> {
   await store.inTenant(scope, (tx) =>
     tx.query(sql.typeAlias('nothing')`
-      update token_holds set held = 0 where tenant_id = ${scope.tenantId} and epoch <= ${epoch}`),
+      update token_holds set held = 0, reserves_costs = false where tenant_id = ${scope.tenantId} and epoch <= ${epoch}`),
   );
 }

@@ -10,6 +10,10 @@ import type { Admission, Admitted, Operation } from '../../http/operations/index
 import type { TenantTransaction } from '../../infra/storage/index.js';
 import { type CountedKey, LocalAdmission } from './admission.js';
 import { monthOf, nextMonthMs } from './calendar.js';
+import { type AppliedBudget, budgetSpent, startOf } from './budgets.js';
+import type { CostClaim, CostSettlement } from './cost-ledger.js';
+import { type BudgetThreshold, type CostRows, noCosts, postgresCosts } from './cost-rows.js';
+import { type Costs, OwnCosts } from './costs.js';
 import { countTogether } from './count-together.js';
 import { Grants } from './grants.js';
 import { addToMonth } from './monthly-usage.store.js';
@@ -25,9 +29,12 @@ import type { Reserved } from './token-ledger.js';
 import { OwnTokens, type Tokens, type TokenSettlement, type TokenRequest } from './tokens.js';
 
 export { monthOf } from './calendar.js';
+export { type AppliedBudget, appliedBudget } from './budgets.js';
+export { type CostClaim, type CostReservation, openingMsMax } from './cost-ledger.js';
+export type { BudgetThreshold } from './cost-rows.js';
 export { FailedCredentials } from './failed-credentials.js';
 export { SlidingWindow } from './sliding-window.js';
-export { monthsAddedFrom } from './monthly-usage.store.js';
+export { costsAddedFrom, monthsAddedFrom } from './monthly-usage.store.js';
 export type { Reservation } from './token-ledger.js';
 export type { TokenSettlement, TokenRequest } from './tokens.js';
 
@@ -42,6 +49,13 @@ interface CountingSettings {
 
 export interface QuotaOptions {
   readonly openAttempts: QuotaRows['openAttempts'];
+  /** For budgets: the open attempts with their costs, and who is told of thresholds. Absent: none are counted. */
+  readonly budgets?:
+    | {
+        readonly openCosts: CostRows['openCosts'];
+        readonly tell: (tx: TenantTransaction, reached: BudgetThreshold) => Promise<() => void>;
+      }
+    | undefined;
   readonly dailyLimits: boolean;
   /** The maximum of each kind of window and count in memory. */
   readonly tenantsMax?: number;
@@ -52,6 +66,8 @@ export interface QuotaOptions {
 /** The same settings with a store of the rows. */
 export interface QuotaParts extends CountingSettings {
   readonly rows: QuotaRows;
+  /** Absent: no budgets are counted. */
+  readonly costRows?: CostRows | undefined;
   readonly together?: { readonly actors: QuotaActors; readonly commits: QuotaCommits };
 }
 
@@ -69,6 +85,18 @@ export interface Quota {
   reserveTokens(scope: TenantScope, request: TokenRequest): Ready<PlatformError | undefined>;
   /** Called after the attempt's row was closed and committed. */
   settleTokens(scope: TenantScope, settlement: TokenSettlement): void;
+  /**
+   * Reserves the cost of an attempt before its vendor is asked, or returns the refusal if a budget is spent. The attempt
+   * must have its row within `openingMsMax` after this was called, without the time waited, or is not made.
+   */
+  reserveCost(
+    scope: TenantScope,
+    claim: Omit<CostClaim, 'process'>,
+  ): Promise<PlatformError | { readonly waitedMs: number }>;
+  /** Called after the attempt's row was closed and committed. */
+  settleCost(scope: TenantScope, settlement: CostSettlement): void;
+  /** The refusal if one of the budgets is spent. Counts nothing. */
+  budgetRefusal(scope: TenantScope, budgets: readonly AppliedBudget[]): Promise<PlatformError | undefined>;
   /** Adds used tokens in the transaction that records their use; `tokensBooked` is called after its commit. */
   addTokens(tx: TenantTransaction, at: Date, tokens: number): Promise<void>;
   tokensBooked(scope: TenantScope): void;
@@ -82,19 +110,20 @@ const tidyEveryMs = 10_000;
 
 export function createQuota(
   { store, time, log }: Pick<Platform, 'store' | 'time' | 'log'>,
-  { actors, openAttempts, ...options }: QuotaOptions,
+  { actors, openAttempts, budgets, ...options }: QuotaOptions,
 ): Quota {
   return countOver({
     ...options,
     time,
     report: log.report,
     rows: postgresRows(store, openAttempts),
+    ...(budgets !== undefined && { costRows: postgresCosts(store, budgets.openCosts, budgets.tell) }),
     ...(actors !== undefined && { together: { actors, commits: actors.commits(quotaTables) } }),
   });
 }
 
 export function countOver(parts: QuotaParts): Quota {
-  const { rows, time, dailyLimits, report, tenantsMax = 100_000 } = parts;
+  const { rows, costRows = noCosts, time, dailyLimits, report, tenantsMax = 100_000 } = parts;
   const residents = new Residents();
   const grants = (kind: 'day' | 'key'): Grants => {
     const own = rows.grants(kind);
@@ -121,8 +150,9 @@ export function countOver(parts: QuotaParts): Quota {
   const together =
     parts.together === undefined
       ? undefined
-      : countTogether({ ...parts.together, counts, residents, rows, time, report });
+      : countTogether({ ...parts.together, counts, residents, rows, costRows, time, report });
   const tokens: Tokens = together?.tokens ?? new OwnTokens({ rows, time, tenantsMax });
+  const costs: Costs = together?.costs ?? new OwnCosts({ rows: costRows, time, report }, tenantsMax);
   const used = (scope: TenantScope): Ready<number> =>
     residents.get(scope)?.tokens.used() ?? usage.used(scope);
   const usedUp = (limits: TenantLimits, tokensUsed: number): PlatformError | undefined => {
@@ -144,6 +174,22 @@ export function countOver(parts: QuotaParts): Quota {
     monthlyRefusal: (scope, limits) => whenReady(used(scope), (tokensUsed) => usedUp(limits, tokensUsed)),
     reserveTokens: (scope, request) =>
       whenReady(tokens.reserve(scope, request), (reserved) => refusalOf(request.limits, reserved)),
+    async reserveCost(scope, claim) {
+      const reserved = await costs.reserve(scope, claim);
+      if (reserved.outcome === 'reserved') return reserved;
+      if (reserved.outcome === 'busy') return restIsReserved();
+      const budget = claim.budgets[reserved.budget];
+      return budget === undefined ? restIsReserved() : budgetSpent(budget, reserved.spent, time.wallMs());
+    },
+    settleCost: (scope, settlement) => costs.settle(scope, settlement),
+    async budgetRefusal(scope, budgets) {
+      for (const budget of budgets) {
+        const wallMs = time.wallMs();
+        const spent = await costRows.read(scope, budget, startOf(budget.period, wallMs));
+        if (spent >= budget.limit) return budgetSpent(budget, spent, wallMs);
+      }
+      return undefined;
+    },
     settleTokens(scope, settlement) {
       usage.changed(scope);
       tokens.settle(scope, settlement);

@@ -29,3 +29,17 @@ export function monthsAddedFrom(rows: string): string {
     group by tenant_id, month having sum(tokens) > 0 order by tenant_id, month
     on conflict (tenant_id, month) do update set used = months.used + excluded.used`;
 }
+
+const nobody = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * Adds the costs of closed attempts as a part of the statement that closes them: `rows` names a relation of usage rows.
+ * A cost counts on the day on which its attempt began. Rows are added in key order, so that two batches do not deadlock.
+ */
+export function costsAddedFrom(rows: string): string {
+  return `insert into spent_costs as spent (tenant_id, day, key_id, agent_id, nanos)
+    select tenant_id, (opened_at at time zone 'UTC')::date as day, coalesce(key_id, '${nobody}') as key,
+      coalesce(agent_id, '${nobody}') as agent, sum(round(cost::numeric * 1000000000))::bigint
+    from ${rows} where cost > 0 group by 1, 2, 3, 4 order by 1, 2, 3, 4
+    on conflict (tenant_id, day, key_id, agent_id) do update set nanos = spent.nanos + excluded.nanos`;
+}

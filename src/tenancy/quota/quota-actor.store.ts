@@ -9,6 +9,8 @@ export interface QuotaLoad {
 export interface QuotaLoaded {
   readonly held: number;
   readonly heldForMs: number;
+  /** An earlier activation reserved costs and did not end in order. */
+  readonly reservesCosts: boolean;
 }
 
 export interface TakeBlock {
@@ -28,7 +30,14 @@ export interface HoldTokens {
   readonly epoch: number;
 }
 
-export type QuotaWrite = TakeBlock | HoldTokens;
+/** The mark that this activation reserves costs. */
+export interface MarkCosts {
+  readonly what: 'costs';
+  readonly tenantId: string;
+  readonly epoch: number;
+}
+
+export type QuotaWrite = TakeBlock | HoldTokens | MarkCosts;
 
 /** The result for a block; zeros for other writes. */
 export interface QuotaWritten {
@@ -64,14 +73,27 @@ const holdTokens = {
       epoch = excluded.epoch`,
 };
 
+const markCosts = {
+  name: 'quota_mark_costs',
+  text: `insert into token_holds (tenant_id, held, held_until, epoch, reserves_costs)
+    select tenant_id, 0, clock_timestamp(), epoch, true from unnest($1::uuid[], $2::bigint[]) as w (tenant_id, epoch)
+    on conflict (tenant_id) do update set reserves_costs = true, epoch = excluded.epoch`,
+};
+
 export const quotaTables: PostgresTables<QuotaLoad, QuotaLoaded, QuotaWrite, QuotaWritten> = {
   load: ({ tenantId }) => ({
     name: 'quota_load',
-    text: `select held, ceil(extract(epoch from held_until - clock_timestamp()) * 1000) as held_for_ms
-      from token_holds where tenant_id = $1 and held > 0 and held_until > clock_timestamp()`,
+    text: `select held, greatest(0, ceil(extract(epoch from held_until - clock_timestamp()) * 1000)) as held_for_ms,
+        reserves_costs
+      from token_holds
+      where tenant_id = $1 and (held > 0 and held_until > clock_timestamp() or reserves_costs)`,
     values: [tenantId],
   }),
-  loaded: ([row]) => ({ held: Number(row?.['held'] ?? 0), heldForMs: Number(row?.['held_for_ms'] ?? 0) }),
+  loaded: ([row]) => ({
+    held: Number(row?.['held'] ?? 0),
+    heldForMs: Number(row?.['held_for_ms'] ?? 0),
+    reservesCosts: row?.['reserves_costs'] === true,
+  }),
   write: (writes) => {
     const blocks = writes.filter((write) => write.what === 'block');
     const holds = writes.filter((write) => write.what === 'hold');
@@ -93,6 +115,11 @@ export const quotaTables: PostgresTables<QuotaLoad, QuotaLoaded, QuotaWrite, Quo
         holds.map(({ epoch }) => epoch),
       ];
       statements.push({ ...holdTokens, values });
+    }
+    const marks = writes.filter((write) => write.what === 'costs');
+    if (marks.length > 0) {
+      const values = [marks.map(({ tenantId }) => tenantId), marks.map(({ epoch }) => epoch)];
+      statements.push({ ...markCosts, values });
     }
     return statements;
   },

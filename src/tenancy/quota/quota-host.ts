@@ -6,6 +6,7 @@ import { type QuotaHost, type QuotaKind, quotaActor, type QuotaCommits } from '.
 import type { QuotaReference } from './quota-requests.js';
 import type { QuotaRows } from './quota-rows.store.js';
 import { type QuotaActivation, Resident, type Residents } from './residents.js';
+import { type CostRows, costLedgerOf } from './cost-rows.js';
 import { TokenLedger } from './token-ledger.js';
 import { handOverToWire } from './wire/hand-over.js';
 
@@ -18,6 +19,7 @@ export interface QuotaHostParts {
   readonly counts: LocalAdmission;
   readonly residents: Residents;
   readonly rows: QuotaRows;
+  readonly costRows: CostRows;
   readonly time: Time;
   readonly report: (attempted: string, error: unknown) => void;
 }
@@ -51,7 +53,7 @@ export class NodeQuotas implements QuotaHost {
   }
 
   enter(scope: TenantScope, activation: QuotaActivation): Resident {
-    const { rows, time, residents } = this.#parts;
+    const { rows, costRows, time, residents, report } = this.#parts;
     const { tenantId } = scope;
     const tokens: TokenLedger = new TokenLedger({
       time,
@@ -61,20 +63,30 @@ export class NodeQuotas implements QuotaHost {
       },
       inherited: { tokens: activation.loaded.held, forMs: activation.loaded.heldForMs },
     });
-    const resident: Resident = new Resident(scope, activation, tokens, time);
+    const costs = costLedgerOf({
+      scope,
+      rows: costRows,
+      time,
+      report,
+      mark: async () => {
+        await resident.write({ what: 'costs', tenantId, epoch: activation.epoch });
+      },
+      inherited: activation.loaded.reservesCosts,
+    });
+    const resident: Resident = new Resident(scope, activation, { tokens, costs }, time);
     residents.enter(resident);
     return resident;
   }
 
   leave(resident: Resident, reason: EndReason): void {
     const { residents, counts } = this.#parts;
-    const { scope, tokens, keyIds, activation } = resident;
+    const { scope, tokens, costs, keyIds, activation } = resident;
     residents.leave(resident);
     tokens.close();
     const isOrderly = reason !== 'lease_lost' && reason !== 'failed';
     const isElsewhere = !this.#parts.actors.owns(activation.slot);
     if (isOrderly && isElsewhere) this.#handOver(resident);
-    if (isOrderly && tokens.isIdle) {
+    if (isOrderly && tokens.isIdle && costs.isIdle) {
       this.#follow('releasing a hold', this.#parts.rows.dropHold(scope, activation.epoch));
     }
     counts.forgetTenant(scope, keyIds, isOrderly ? 'given back' : 'spent');
@@ -91,13 +103,15 @@ export class NodeQuotas implements QuotaHost {
   }
 
   /** Sends the figures to the next owner, which the view already names. If it fails, windows start empty and a bound replaces the calls. */
-  #handOver({ scope, activation, keyIds, tokens }: Resident): void {
+  #handOver({ scope, activation, keyIds, tokens, costs: ledger }: Resident): void {
     const windows = this.counts.windowsOf(scope, keyIds);
     const reservations = tokens.leftovers();
-    if (windows.length === 0 && reservations.length === 0) return;
+    const costs = ledger.leftovers();
+    if (windows.length === 0 && reservations.length === 0 && costs.length === 0) return;
     const { knowsAll } = tokens;
+    const knowsAllCosts = ledger.knowsAll;
     const sending = this.quotaOf(scope.tenantId).handOver(
-      handOverToWire({ epoch: activation.epoch, windows, reservations, knowsAll }),
+      handOverToWire({ epoch: activation.epoch, windows, reservations, knowsAll, costs, knowsAllCosts }),
       { deadlineMs: handOverMs },
     );
     this.#follow('handing over a quota', sending);
@@ -122,6 +136,7 @@ export class NodeQuotas implements QuotaHost {
     const isGone = (process: string): boolean => isGoneFrom(actors, process);
     for (const resident of residents.all()) {
       resident.tokens.sweep(isGone);
+      resident.costs.sweep(isGone);
       if (resident.tokens.mayRecover) this.#recover(resident);
     }
     this.#timer = time.after(sweepEveryMs, () => this.#sweep());

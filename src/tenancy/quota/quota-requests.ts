@@ -3,6 +3,7 @@ import type {
   AdmitAnswer,
   AdmitEntry,
   QuotaServiceDefinition,
+  CostSettlement,
   Settlement,
 } from '../../../generated/troupe/actors/v1/quota.js';
 import { toPlatformError } from '../../infra/runtime/index.js';
@@ -29,6 +30,7 @@ interface Desk {
   underWay: number;
   takenBack: { readonly entry: AdmitEntry; readonly askedAtMs: number }[];
   settled: Settlement[];
+  spent: CostSettlement[];
   /** Queued to send at the end of this turn of the event loop. */
   due: boolean;
 }
@@ -76,6 +78,10 @@ export class QuotaRequests {
     this.#deskOf(tenantId).settled.push(settlement);
   }
 
+  settleCost({ tenantId }: TenantScope, settlement: CostSettlement): void {
+    this.#deskOf(tenantId).spent.push(settlement);
+  }
+
   /** Sends the queued messages and waits for the answers. */
   async flush(): Promise<void> {
     this.#send();
@@ -85,7 +91,7 @@ export class QuotaRequests {
   #deskOf(tenantId: string): Desk {
     let desk = this.#desks.get(tenantId);
     if (desk === undefined) {
-      desk = { asked: [], underWay: 0, takenBack: [], settled: [], due: false };
+      desk = { asked: [], underWay: 0, takenBack: [], settled: [], spent: [], due: false };
       this.#desks.set(tenantId, desk);
     }
     this.#schedule(tenantId, desk);
@@ -138,7 +144,7 @@ export class QuotaRequests {
   /** Sent once: after a failure the count stays, and a reservation ends at its deadline. */
   #tell(tenantId: string, desk: Desk): void {
     const quota = this.#parts.quotaOf(tenantId);
-    const { takenBack, settled } = desk;
+    const { takenBack, settled, spent } = desk;
     if (takenBack.length > 0) {
       desk.takenBack = [];
       const nowMs = this.#parts.time.monotonicMs();
@@ -150,6 +156,10 @@ export class QuotaRequests {
       desk.settled = [];
       this.#follow('settling tokens', quota.settle({ settlements: settled }, { deadlineMs }));
     }
+    if (spent.length > 0) {
+      desk.spent = [];
+      this.#follow('settling costs', quota.settleCosts({ settlements: spent }, { deadlineMs }));
+    }
   }
 
   #follow(attempted: string, sending: Promise<unknown>): void {
@@ -160,6 +170,7 @@ export class QuotaRequests {
   }
 }
 
-function isEmpty({ asked, underWay, takenBack, settled }: Desk): boolean {
-  return asked.length === 0 && underWay === 0 && takenBack.length === 0 && settled.length === 0;
+function isEmpty({ asked, underWay, takenBack, settled, spent }: Desk): boolean {
+  const waiting = asked.length + takenBack.length + settled.length + spent.length;
+  return waiting === 0 && underWay === 0;
 }

@@ -13,8 +13,11 @@ import {
   type AdmitRequest,
   type HandOverRequest,
   QuotaServiceDefinition,
+  type ReserveCostRequest,
+  type ReserveCostResponse,
   type ReserveRequest,
   type ReserveResponse,
+  type SettleCostsRequest,
   type SettleRequest,
   type RefundRequest,
 } from '../../../generated/troupe/actors/v1/quota.js';
@@ -25,6 +28,7 @@ import type { QuotaLoad, QuotaLoaded, QuotaWrite, QuotaWritten } from './quota-a
 import { directForMs, type Resident } from './residents.js';
 import { entryFromWire, unavailable, verdictToWire } from './wire/admission.js';
 import { handOverFromWire } from './wire/hand-over.js';
+import { costClaimFromWire, costReservedToWire, settlementFromWire } from './wire/costs.js';
 import { claimFromWire, reservedToWire } from './wire/tokens.js';
 
 /**
@@ -54,6 +58,8 @@ export function quotaActor(commits: QuotaCommits, host: QuotaHost) {
       admit: { idempotent: true },
       reserve: { idempotent: true },
       settle: { idempotent: true },
+      reserveCost: { idempotent: true },
+      settleCosts: { idempotent: true },
       refund: {},
       handOver: {},
     },
@@ -108,10 +114,22 @@ class QuotaActor {
     return {};
   }
 
+  reserveCost(request: ReserveCostRequest, call: Call): Promise<ReserveCostResponse> {
+    this.#resident.called();
+    call.letNextIn();
+    return this.#resident.costs.reserve(costClaimFromWire(request)).then(costReservedToWire);
+  }
+
+  settleCosts({ settlements }: SettleCostsRequest) {
+    for (const one of settlements) this.#resident.costs.settle(settlementFromWire(one));
+    return {};
+  }
+
   handOver(request: HandOverRequest) {
-    const { windows, reservations, knowsAll } = handOverFromWire(request);
+    const { windows, reservations, knowsAll, costs, knowsAllCosts } = handOverFromWire(request);
     this.#host.counts.mergeWindows(this.#resident.scope, windows);
     this.#resident.tokens.takeOver(reservations, knowsAll);
+    this.#resident.costs.takeOver(costs, knowsAllCosts);
     return {};
   }
 

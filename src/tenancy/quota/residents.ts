@@ -3,6 +3,7 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Countable, GrantStore } from './grants.js';
 import type { QuotaLoaded, QuotaWrite, QuotaWritten } from './quota-actor.store.js';
 import type { GrantRows } from './quota-rows.store.js';
+import type { CostLedger } from './cost-ledger.js';
 import type { TokenLedger } from './token-ledger.js';
 
 export type QuotaActivation = DurableActivation<QuotaLoaded, QuotaWrite, QuotaWritten>;
@@ -15,16 +16,23 @@ export class Resident {
   readonly scope: TenantScope;
   readonly activation: QuotaActivation;
   readonly tokens: TokenLedger;
+  readonly costs: CostLedger;
   /** Keys that were counted; their windows move with the actor. */
   readonly keyIds = new Set<string>();
   readonly #time: Time;
   #calledAtMs: number;
   ended = false;
 
-  constructor(scope: TenantScope, activation: QuotaActivation, tokens: TokenLedger, time: Time) {
+  constructor(
+    scope: TenantScope,
+    activation: QuotaActivation,
+    { tokens, costs }: { readonly tokens: TokenLedger; readonly costs: CostLedger },
+    time: Time,
+  ) {
     this.scope = scope;
     this.activation = activation;
     this.tokens = tokens;
+    this.costs = costs;
     this.#time = time;
     this.#calledAtMs = time.monotonicMs();
   }

@@ -47,3 +47,9 @@ export async function holdActiveMasterKey(tx: TenantTransaction): Promise<string
   );
   return row.id;
 }
+
+/** With all that they sealed. What nodes or copies of the database still hold sealed opens nowhere after this. */
+export async function destroyDataKeys({ tenantId }: TenantScope, tx: TenantTransaction): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`delete from secret_versions where tenant_id = ${tenantId}`);
+  await tx.query(sql.typeAlias('nothing')`delete from vault_data_keys where tenant_id = ${tenantId}`);
+}

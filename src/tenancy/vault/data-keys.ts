@@ -38,26 +38,37 @@ export class DataKeys {
   readonly #masterKeys: MasterKeys;
   readonly #parts: DataKeyParts;
   readonly #cache = new LRUCache<string, DataKey>({ max: cachedMax, ttl: cachedForMs });
+  #drops = 0;
 
   constructor(masterKeys: MasterKeys, parts: DataKeyParts) {
     this.#masterKeys = masterKeys;
     this.#parts = parts;
   }
 
+  /** Forgets the keys of a tenant, which were destroyed; without an id those of every tenant. */
+  drop(tenantId?: string): void {
+    this.#drops += 1;
+    for (const key of this.#cache.keys()) {
+      if (tenantId === undefined || key.startsWith(cacheKey(tenantId, ''))) this.#cache.delete(key);
+    }
+  }
+
   /** The key with this id, for opening. */
   async get(scope: TenantScope, tx: TenantTransaction, id: string): Promise<DataKey> {
     const cached = this.#cache.get(cacheKey(scope.tenantId, id));
     if (cached !== undefined) return cached;
+    const dropsBefore = this.#drops;
     const row = await findDataKey(scope, tx, id);
     if (row === null) throw new VaultError('unreadable', `The data key ${id} is gone`);
-    return this.#unwrapped(scope.tenantId, row);
+    return this.#unwrapped(scope.tenantId, row, dropsBefore);
   }
 
   /** The key for sealing. The tenant's first call makes it; concurrent first calls get the same one. */
   async current(scope: TenantScope, tx: TenantTransaction): Promise<DataKey> {
     for (let attempt = 1; attempt <= 5; attempt += 1) {
+      const dropsBefore = this.#drops;
       const row = await holdCurrentDataKey(scope, tx);
-      if (row !== null) return this.#unwrapped(scope.tenantId, row);
+      if (row !== null) return this.#unwrapped(scope.tenantId, row, dropsBefore);
       // No current key yet, or it was retired while this waited for its lock; the next read sees its successor.
       await this.#insert(scope, tx);
     }
@@ -82,13 +93,18 @@ export class DataKeys {
     await insertDataKey(scope, tx, { id, wrapped, wrapped_by: active });
   }
 
-  #unwrapped(tenantId: string, row: { id: string; wrapped: Buffer; wrapped_by: string }): DataKey {
+  #unwrapped(
+    tenantId: string,
+    row: { id: string; wrapped: Buffer; wrapped_by: string },
+    dropsBefore: number,
+  ): DataKey {
     const cached = this.#cache.get(cacheKey(tenantId, row.id));
     if (cached !== undefined) return cached;
     const bytes = unwrap(this.#masterKeys.get(row.wrapped_by), row.wrapped, tenantId, row.id);
     const dataKey = { id: row.id, key: new SealingKey(bytes, this.#parts.nextNonce) };
     bytes.fill(0);
-    this.#cache.set(cacheKey(tenantId, row.id), dataKey);
+    // The key may have been destroyed since its row was read.
+    if (dropsBefore === this.#drops) this.#cache.set(cacheKey(tenantId, row.id), dataKey);
     return dataKey;
   }
 }

@@ -2,6 +2,8 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Operation } from '../../http/operations/index.js';
 import type { Platform } from '../../infra/platform/index.js';
 import { nonces } from '../../infra/sealing/index.js';
+import { type ChangeFeed, recordChange, type TenantTransaction } from '../../infra/storage/index.js';
+import { destroyDataKeys } from './data-keys.store.js';
 import { DataKeys } from './data-keys.js';
 import { MasterKeys } from './master-keys.js';
 import { secretOperations } from './operations.js';
@@ -69,6 +71,28 @@ export interface Vault extends Pick<
   rotateDataKey(scope: TenantScope, actor: string): Promise<{ readonly sealed: number }>;
 }
 
+/** The topic of destroyed data keys; the subject is the tenant. */
+const destroyedTopic = 'vault-destroyed';
+
+/** Destroys the data keys of a tenant that is being deleted, in the caller's transaction. */
+export function destroyVault(tx: TenantTransaction): Promise<void> {
+  return destroyDataKeys(tx.scope, tx);
+}
+
+/** One of the last statements of that transaction: every node drops the keys from its memory. */
+export function announceDestroyedVault(tx: TenantTransaction): Promise<number> {
+  const { tenantId } = tx.scope;
+  return recordChange(tx, { topic: destroyedTopic, tenantId, subject: tenantId });
+}
+
+function dropDestroyed(changes: ChangeFeed, keys: DataKeys): void {
+  // Ends with the feed.
+  changes.subscribe(destroyedTopic, {
+    onChange: ({ subject }) => keys.drop(subject),
+    onDropEverything: () => keys.drop(),
+  });
+}
+
 /** With `changes` this node uses a changed vendor key from the next call on. */
 export function createVault(
   platform: Pick<Platform, 'store' | 'ids' | 'random'> & Partial<Pick<Platform, 'changes'>>,
@@ -78,6 +102,7 @@ export function createVault(
   const nextNonce = nonces(random);
   const masterKeys = new MasterKeys(parts.masterKey, parts.previousMasterKeys ?? [], nextNonce);
   const keys = new DataKeys(masterKeys, { ids, random, nextNonce });
+  if (changes !== undefined) dropDestroyed(changes, keys);
   const references = new References();
   const secrets = new Secrets({
     store,

@@ -71,6 +71,7 @@ export function secretOperations(secrets: Secrets, providers: () => readonly str
     declare({
       name: 'secrets.create',
       method: 'POST',
+      audit: 'secrets.create',
       path: '/api/secrets',
       title: 'Store a secret or a vendor key',
       access: tenantUser('secrets:write'),
@@ -130,6 +131,7 @@ export function secretOperations(secrets: Secrets, providers: () => readonly str
     declare({
       name: 'secrets.set-value',
       method: 'PUT',
+      audit: 'secrets.set-value',
       path: '/api/secrets/:id/value',
       title: 'Rotate a value; the previous one stays valid for a grace period',
       description:
@@ -156,6 +158,7 @@ export function secretOperations(secrets: Secrets, providers: () => readonly str
     declare({
       name: 'secrets.update',
       method: 'PATCH',
+      audit: 'secrets.update',
       path: '/api/secrets/:id',
       title: 'Change where editors may send a secret',
       access: tenantUser('secrets:write'),
@@ -175,6 +178,7 @@ export function secretOperations(secrets: Secrets, providers: () => readonly str
     declare({
       name: 'secrets.delete',
       method: 'DELETE',
+      audit: 'secrets.delete',
       path: '/api/secrets/:id',
       title: 'Delete a secret; refused while referenced unless forced',
       access: tenantUser('secrets:write'),

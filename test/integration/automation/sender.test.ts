@@ -70,7 +70,7 @@ function sending(t: ExecutionContext, given: Given = {}) {
     feed: { subscribe: () => () => undefined },
     blockTopics: [],
     vault: { resolve: unasked('the vault') },
-    channels: { twilio: '', whatsapp_cloud: '' },
+    channels: { twilio: '', whatsapp_cloud: '', slack: '' },
     egress,
     operatorEgress: egress,
     mail: { send: unasked('the mail server') },

@@ -89,7 +89,8 @@ export class Client {
       ...(options.body === undefined ? {} : { body: bodyOf(options.body) }),
     });
     const text = await response.text();
-    const isJson = response.headers.get('content-type')?.includes('json') === true;
+    // One document; an export is many, in `application/x-ndjson`.
+    const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '');
     const result = {
       status: response.status,
       headers: response.headers,
@@ -127,13 +128,15 @@ export class Client {
 const detailsOf429: Readonly<Record<string, readonly string[]>> = {
   rate_limit_exceeded: ['limit', 'remaining', 'reset', 'retry_after'],
   quota_exceeded: ['limit', 'reset_date', 'used'],
+  budget: ['kind', 'limit_usd', 'resets_at', 'scope', 'spent_usd'],
 };
 
 /** A rate limit refusal contains the retry time and the figures. */
 function holdRefusal(method: string, path: string, { headers, text, json }: CallResult): void {
   if (!(Number(headers.get('retry-after')) > 0))
     throw new Error(`${method} ${path}: 429 without Retry-After`);
-  const wanted = detailsOf429[String(json.error)];
+  const isBudget = json.error === 'quota_exceeded' && json.details?.kind === 'budget';
+  const wanted = detailsOf429[isBudget ? 'budget' : String(json.error)];
   const given = Object.keys(json.details ?? {}).toSorted();
   if (wanted !== undefined && given.join() !== wanted.join())
     throw new Error(`${method} ${path}: 429 without its details: ${text}`);

@@ -1,4 +1,5 @@
 // Consumers behind a real HTTP edge, on a real database; two benches on one database are two nodes.
+import { createKeyedHash } from '../../../src/infra/sealing/index.js';
 import { randomUUID } from 'node:crypto';
 import { systemRandom, systemTime } from '../../../cluster/index.js';
 import { type ConsumersSubject, createConsumers } from '../../../src/conversations/consumers/index.js';
@@ -56,12 +57,15 @@ export async function startConsumers(database: FileDatabase): Promise<ConsumersB
   });
   const subject = createConsumers(
     { store, reads, changes: feed, time: systemTime },
-    { figuresOf: figuresOfConsumers },
+    { figuresOf: figuresOfConsumers, hash: createKeyedHash(new Uint8Array(32), []) },
   );
   const callers = new Map<string, TenantCaller>();
   const sessions = consumerSessionOperations({
     store,
+    feed,
+    sessions: { eraseKnown: () => Promise.reject(new Error('No session runs here.')) },
     isKnownConsumer: (scope, key) => subject.isKnown(scope, key),
+    erasePerson: (tx, erasure) => subject.erasePerson(tx, erasure),
   });
   const edge = await startEdge([...subject.operations, ...sessions], {
     authenticator: knowing(callers),

@@ -1,4 +1,5 @@
 // The session's actor on a node that is alone, over real tables; the turns are real too.
+import { TurnsAtWork } from '../../../src/conversations/sessions/turns-at-work.js';
 import { randomUUID } from 'node:crypto';
 import {
   type ActorKindOf,
@@ -61,11 +62,13 @@ export function sessionKind(
   options: Pick<SessionNodeOptions, 'bench' | 'agent' | 'turns' | 'time'>,
 ): ActorKindOf<SessionService> {
   const { bench, agent, turns = bench.turns, time = systemTime } = options;
-  const tenant = { scope: bench.scope, limits: limitsOf('enterprise', {}) };
+  const tenant = { scope: bench.scope, limits: limitsOf('enterprise', {}), suspended: false };
   return sessionActor(commits, {
     turns,
     agents: { runnableAgent: () => agent, agentVersion: () => Promise.resolve(agent.snapshot) },
     tenantAtWork: () => tenant,
+    atWork: new TurnsAtWork(),
+    onFailedTurn: () => undefined,
     isDenied: () => false,
     factsOf: () => Promise.resolve([]),
     nameOf: () => Promise.resolve(undefined),

@@ -65,7 +65,7 @@ test("a row inserted between a poll's two queries is not an update, but its next
   const events = new DatabaseEvents(parts as DatabaseEventsParts);
   const found: string[][] = [];
   for (; look < looks.length; look += 1) {
-    const { items } = await events.look(tenantScope(randomUUID()), randomUUID(), false);
+    const { items } = await events.poll(tenantScope(randomUUID()), randomUUID(), false);
     found.push(items.map(({ work }) => work.message));
   }
   t.deepEqual(found, [[], ['changed'], []]);

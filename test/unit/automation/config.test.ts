@@ -190,7 +190,11 @@ test('every secret of a configuration is listed with its destination', (t) => {
       callback: { url: 'https://x.example/{{ a }}', auth: { type: 'bearer', secret_ref: 'token' } },
     },
   });
-  const addresses = { twilio: 'https://api.twilio.com', whatsapp_cloud: 'https://graph.facebook.com' };
+  const addresses = {
+    twilio: 'https://api.twilio.com',
+    whatsapp_cloud: 'https://graph.facebook.com',
+    slack: 'https://slack.com',
+  };
   t.deepEqual(destinationsOf(config, addresses), [
     {
       secret: 'twilio',

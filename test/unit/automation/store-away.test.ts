@@ -44,6 +44,7 @@ function runner(t: ExecutionContext, runTurn: (order: TurnOrder) => Promise<neve
     limits: limitsOf('free', {}),
     agentId: id,
     enabled: true,
+    suspended: false,
     revision: 1,
     parsed,
     secrets: [],

@@ -89,6 +89,7 @@ function triggerIn(world: World) {
     limits: limitsOf('free', {}),
     agentId: '00000000-0000-4000-8000-000000000001',
     enabled: !world.disabled,
+    suspended: false,
     revision: 1,
     parsed,
     secrets: [],

@@ -97,12 +97,12 @@ export function messageChecks({
     .guard(
       'tokens',
       // An asynchronous answer could not report this refusal, so the sender gets it now.
-      alike(({ trigger }) =>
+      alike(({ trigger, sentWith }) =>
         whenReady(quota.monthlyRefusal(trigger.scope, trigger.limits), (usedUp) =>
-          usedUp === undefined
+          usedUp === undefined && sentWith === undefined
             ? undefined
             : whenReady(
-                turns.tokenRefusal(trigger, trigger.agentId),
+                turns.tokenRefusal({ ...trigger, keyId: sentWith?.keyId }, trigger.agentId),
                 (refusal) => refusal && refused(refusal),
               ),
         ),

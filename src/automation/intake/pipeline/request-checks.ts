@@ -1,15 +1,17 @@
+import { z } from 'zod';
 import type { AgentsSubject } from '../../../agents/index.js';
 import { type Ready, whenReady } from '../../../kernel/ready.js';
 import { PlatformError } from '../../../kernel/errors.js';
 import type { Store } from '../../../infra/storage/index.js';
 import type { LiveTrigger, LiveTriggers } from '../../triggers/live-triggers.js';
 import type { WebhookAuthentication } from '../authentication.js';
+import { json } from '../../outbox/replies/formats.js';
 import { type ChannelMessage, messagesOf } from '../channels.js';
 import type { Addressed, Admitted, Arrival } from '../incoming-request.js';
 import { portionOf } from '../message-portion.js';
 import { payloadOf } from '../payload.js';
 import { alike, CheckList } from './check-list.js';
-import { nothingToRun, refused, type Stop, stopAtFault } from './stop.js';
+import { nothingToRun, refused, Stop, stopAtFault } from './stop.js';
 
 export interface RequestCheckParts {
   readonly live: Pick<LiveTriggers, 'get' | 'fresh'>;
@@ -62,6 +64,7 @@ function published(agents: Pick<AgentsSubject, 'publishedAgent'>) {
 }
 
 function webhookOf(trigger: LiveTrigger | undefined): Stop | Pick<Addressed, 'trigger' | 'config'> {
+  if (trigger?.suspended === true) return refused(new PlatformError('tenant_suspended'));
   if (trigger?.parsed.type === 'webhook') return { trigger, config: trigger.parsed.config };
   return refused(new PlatformError('not_found', { message: 'The webhook was not found.' }));
 }
@@ -92,6 +95,10 @@ export interface RequestMessages {
   readonly more: boolean;
 }
 
+const slackRequest = z
+  .object({ type: z.string().optional(), challenge: z.string().max(1_000).optional() })
+  .catch({});
+
 const payloadItself: RequestMessages = { messages: [undefined], more: false };
 
 function messagesIn(
@@ -100,6 +107,14 @@ function messagesIn(
 ): Ready<Stop | RequestMessages> {
   const { channel } = known.config;
   if (channel === undefined) return payloadItself;
+  if (channel.type === 'slack') {
+    const { type, challenge } = slackRequest.parse(known.payload);
+    if (type === 'url_verification') {
+      return new Stop({ kind: 'ignored', answer: json({ challenge: challenge ?? '' }) });
+    }
+    // Slack repeats what it got no answer to within three seconds; the first request has run it.
+    if (known.request.headers['x-slack-retry-num'] !== undefined) return nothingToRun(channel.type);
+  }
   const all = messagesOf(channel.type, known.payload);
   return all.length === 0 ? nothingToRun(channel.type) : portionOf(store, known, all);
 }

@@ -9,6 +9,8 @@ export interface SyncResult {
   readonly text: string;
   /** The text in pieces, for formats that are lists. */
   readonly chunks: readonly string[];
+  /** The text in messages of a length that the channel takes; undefined for one. */
+  readonly messages?: readonly string[] | undefined;
   readonly totalTokens: number;
   readonly latencyMs: number;
   /** Set if the turn failed. */
@@ -37,7 +39,7 @@ export function renderSync(format: ResponseFormat, result: SyncResult): Rendered
     case 'teams':
       return json({ type: 'message', text: result.text });
     case 'twiml':
-      return twiml(result.text);
+      return twiml(result.messages ?? [result.text]);
   }
 }
 
@@ -58,9 +60,12 @@ export function json(body: unknown, status = 200): Rendered {
   return { status, contentType: jsonType, body: JSON.stringify(body) };
 }
 
-function twiml(text: string): Rendered {
-  const body =
-    text === '' ? '<Response></Response>' : `<Response><Message>${xmlText(text)}</Message></Response>`;
+function twiml(texts: readonly string[]): Rendered {
+  const messages = texts
+    .filter((text) => text !== '')
+    .map((text) => `<Message>${xmlText(text)}</Message>`)
+    .join('');
+  const body = `<Response>${messages}</Response>`;
   return { status: 200, contentType: xmlType, body };
 }
 

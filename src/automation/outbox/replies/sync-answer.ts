@@ -1,6 +1,7 @@
 import { type Ready, whenReady } from '../../../kernel/ready.js';
 import type { WebhookConfig } from '../../triggers/config/webhook-config.js';
 import type { TurnOutcome } from '../../triggers/ports.js';
+import type { TurnFailure } from '../delivery-content.js';
 import { emptyTwiml, type Rendered, renderSync } from './formats.js';
 import { splitAnswer } from './split.js';
 import { derivedTransform, type TextWay, transformed } from './transform.js';
@@ -24,23 +25,26 @@ export function syncAnswer(
   if (turn.outcome === 'BLOCKED' || turn.outcome === 'SUSPENDED') return emptyTwiml;
   const { format } = config.response_adapter;
   const failed = turn.outcome === 'FAILED';
-  return whenReady(syncText(way, config, turn), (text) =>
-    renderSync(format, {
+  return whenReady(syncText(way, config, turn), (text) => {
+    const { chunks } = splitAnswer(text, config.execution.split_config);
+    return renderSync(format, {
       ...ids,
       success: !failed,
       text,
-      chunks: splitAnswer(text, config.execution.split_config).chunks,
+      chunks,
+      messages: chunks,
       totalTokens: turn.totalTokens,
       latencyMs: turn.latencyMs,
       errorCode: failed ? (turn.error?.code ?? 'internal_error') : undefined,
-    }),
-  );
+    });
+  });
 }
 
-/** Whether the waiting caller receives less than the whole text: only list formats are split. */
+/** Whether the waiting caller receives less than the whole text: only lists and TwiML are split. */
 export function isSyncAnswerCut(way: TextWay, config: WebhookConfig, turn: TurnOutcome): Ready<boolean> {
   const { split_config: split } = config.execution;
-  if (config.response_adapter.format !== 'erp' || !split.enabled) return false;
+  const { format } = config.response_adapter;
+  if ((format !== 'erp' && format !== 'twiml') || !split.enabled) return false;
   return whenReady(syncText(way, config, turn), (text) => splitAnswer(text, split).truncated);
 }
 
@@ -59,6 +63,20 @@ function syncText(
 export function outgoingText(turn: TurnOutcome): string {
   return turn.outcome === 'COMPLETED' || turn.outcome === 'TIMEOUT' ? textOf(turn) : '';
 }
+
+/** What a callback is told of a turn that ended otherwise than COMPLETED; undefined for an answer. */
+export function failureOf({ outcome, error }: TurnOutcome): TurnFailure | undefined {
+  if (outcome === 'COMPLETED') return undefined;
+  return error ?? { code: outcome.toLowerCase(), message: failureTexts[outcome] };
+}
+
+const failureTexts: Record<Exclude<TurnOutcome['outcome'], 'COMPLETED'>, string> = {
+  TIMEOUT: timedOutText,
+  FAILED: failedText,
+  CANCELLED: 'The turn was cancelled.',
+  BLOCKED: 'The message was blocked.',
+  SUSPENDED: 'The session is taken over by a person.',
+};
 
 function textOf({ outcome, content }: TurnOutcome): string {
   if (content !== '') return content;

@@ -54,13 +54,22 @@ export const callback = z.strictObject({
     .optional()
     .describe('Values may contain `{{ agent_response }}`, names of the mapped context, and ids.'),
   response_transform: responseTransform.optional(),
+  send_failures: z
+    .boolean()
+    .default(false)
+    .describe('Whether a turn that ends otherwise than COMPLETED is sent too, with `error` and no answer.'),
 });
 
 export type Callback = z.output<typeof callback>;
 
 export const splitConfig = z.strictObject({
   enabled: z.boolean().optional(),
-  max_chunk_size: z.int().min(100).max(50_000).default(1_500),
+  max_chunk_size: z
+    .int()
+    .min(100)
+    .max(50_000)
+    .optional()
+    .describe('Default: 1500, or what the channel takes. A channel never gets longer texts than it takes.'),
   max_chunks: z.int().min(1).max(50).optional(),
   chunk_strategy: z.enum(['paragraph', 'sentence', 'length']).default('paragraph'),
   numbering: z.boolean().default(true),
@@ -98,3 +107,36 @@ export const execution = z.strictObject({
 });
 
 export type Execution = z.output<typeof execution>;
+
+/** `execution` of triggers that nobody waits for: they always run async. */
+export const sourceExecution = execution.omit({ ack_response: true, message_buffer: true }).extend({
+  mode: z.enum(['sync', 'async']).optional().describe('Ignored: nobody waits for the answer.'),
+});
+
+/** The characters that the vendor of a channel takes in one text, and that the apps of a response format take. */
+const charsMaxOf: Readonly<Record<string, number>> = {
+  twilio: 1_500,
+  whatsapp_cloud: 4_000,
+  slack: 3_500,
+  twiml: 1_500,
+  teams: 25_000,
+};
+const chunkCharsDefault = 1_500;
+
+export type SplitConfig = ReturnType<typeof splitConfigOf>;
+
+/** `receiver`: the channel, else the response format, that the answer is written for. */
+export function splitConfigOf(
+  given: z.output<typeof splitConfig>,
+  receiver?: string,
+  adapter: { readonly split_messages?: boolean | undefined; readonly max_messages?: number | undefined } = {},
+) {
+  const charsMax = receiver === undefined ? undefined : charsMaxOf[receiver];
+  const enabled = given.enabled ?? adapter.split_messages ?? charsMax !== undefined;
+  return {
+    ...given,
+    enabled,
+    max_chunk_size: Math.min(given.max_chunk_size ?? charsMax ?? chunkCharsDefault, charsMax ?? Infinity),
+    max_chunks: given.max_chunks ?? adapter.max_messages ?? 10,
+  };
+}

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sourceExecution, splitConfigOf } from './execution-config.js';
 import { refuseUnlessOneSecret, secretFields } from './fields.js';
 
 const messageCharsMax = 100_000;
@@ -10,9 +11,9 @@ const configBytesMax = 512 * 1024;
  */
 const timeouts = {
   timeout_ms: z.unknown().optional().describe('Milliseconds. Can only shorten the deadline.'),
-  execution: z
-    .looseObject({ timeout_ms: z.unknown().optional().describe('Takes precedence over `timeout_ms`.') })
-    .optional(),
+  execution: sourceExecution
+    .prefault({})
+    .transform((run) => ({ ...run, split_config: splitConfigOf(run.split_config) })),
 };
 const scalar = z.union([z.string().max(2_000), z.number(), z.boolean()]);
 

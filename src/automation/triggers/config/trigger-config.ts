@@ -86,6 +86,7 @@ function within(object: JsonObject, name: string): JsonObject | undefined {
 export interface ChannelAddresses {
   readonly twilio: string;
   readonly whatsapp_cloud: string;
+  readonly slack: string;
 }
 
 /** The destinations of all secrets that the configuration uses. */
@@ -93,17 +94,16 @@ export function destinationsOf(
   { type, config }: TriggerConfig,
   channels: ChannelAddresses,
 ): readonly Destination[] {
-  if (type === 'email' && config.imap !== undefined) {
-    return [destination(config.imap, 'trigger_config.imap', placeOfMailbox(config.imap))];
-  }
-  if (type !== 'webhook') return [];
-  const { channel, execution } = config;
   const found: Destination[] = [];
+  if (type === 'email' && config.imap !== undefined) {
+    found.push(destination(config.imap, 'trigger_config.imap', placeOfMailbox(config.imap)));
+  }
+  const channel = type === 'webhook' ? config.channel : undefined;
   if (channel?.auth !== undefined) {
     const place = placeOfUrl(new URL(channels[channel.type]));
     found.push(destination(channel.auth, 'trigger_config.channel.auth', place));
   }
-  const { callback } = execution;
+  const { callback } = config.execution;
   if (callback !== undefined && callback.auth.type !== 'none') {
     const place = placeOfUrl(new URL(sampleAddress(callback.url)));
     found.push(destination(callback.auth, 'trigger_config.execution.callback.auth', place));
@@ -132,7 +132,7 @@ export function checkOutbound(
   if (type === 'email' && config.imap !== undefined) {
     egress.checkHost(config.imap.host, config.imap.port, 'trigger_config.imap.host');
   }
-  const callback = type === 'webhook' ? config.execution.callback : undefined;
+  const { callback } = config.execution;
   if (callback === undefined) return;
   const at = 'trigger_config.execution.callback';
   egress.checkUrl(sampleAddress(callback.url), `${at}.url`);

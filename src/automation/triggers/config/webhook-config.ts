@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { mappedNamesMax } from '../mapped-context.js';
 import { parseJsonPath } from '../json-path.js';
-import { execution } from './execution-config.js';
+import { type Execution, execution, splitConfigOf } from './execution-config.js';
 import { dottedPath, expression, refuseUnlessOneSecret, secretFields, withDefault } from './fields.js';
 
-export type { ResponseTransform } from './execution-config.js';
+export type { ResponseTransform, SplitConfig } from './execution-config.js';
 
 const templateCharsMax = 20_000;
 const identifiersMax = 10_000;
@@ -66,7 +66,7 @@ const sessionStrategy = z.strictObject({
   fields: z.array(dottedPath).min(1).max(5).optional(),
 });
 
-export const channelTypes = ['twilio', 'whatsapp_cloud'] as const;
+export const channelTypes = ['twilio', 'whatsapp_cloud', 'slack'] as const;
 export type ChannelType = (typeof channelTypes)[number];
 
 const channel = z.strictObject({
@@ -109,12 +109,11 @@ const webhookBase = z.object({
 export const webhookConfig = webhookBase.transform(withDependentDefaults).superRefine(refuseWhatDoesNotFit);
 
 export type WebhookConfig = ReturnType<typeof withDependentDefaults>;
-export type SplitConfig = WebhookConfig['execution']['split_config'];
 
 /** Fills defaults that depend on other fields. */
 function withDependentDefaults(given: z.output<typeof webhookBase>) {
   const { channel: from, execution: run, response_adapter: adapter, session_strategy: strategy } = given;
-  const split = run.split_config;
+  const format = adapter.format ?? (from?.type === 'twilio' ? ('twiml' as const) : ('raw' as const));
   return {
     auth: given.auth,
     query_extraction: given.query_extraction,
@@ -122,20 +121,26 @@ function withDependentDefaults(given: z.output<typeof webhookBase>) {
     sender_access: given.sender_access,
     timeout_ms: given.timeout_ms,
     channel: from,
-    response_adapter: { format: adapter.format ?? (from?.type === 'twilio' ? 'twiml' : 'raw') },
+    response_adapter: { format },
     session_strategy: {
       mode: strategy?.mode ?? (from === undefined ? ('ephemeral' as const) : ('derive' as const)),
       fields: strategy?.fields,
     },
     execution: {
       ...run,
-      split_config: {
-        ...split,
-        enabled: split.enabled ?? adapter.split_messages ?? false,
-        max_chunks: split.max_chunks ?? adapter.max_messages ?? 10,
-      },
+      split_config: splitConfigOf(run.split_config, receiverOf(from?.type, format, run), adapter),
     },
   };
+}
+
+/** What bounds the length of one text: the channel, else the format; the tenant's own receiver takes any length. */
+function receiverOf(
+  from: ChannelType | undefined,
+  format: ResponseFormat,
+  run: Pick<Execution, 'mode' | 'callback'>,
+): string | undefined {
+  if (format === 'slack' || format === 'teams') return format;
+  return run.mode === 'async' && run.callback !== undefined ? undefined : (from ?? format);
 }
 
 function refuseWhatDoesNotFit(config: WebhookConfig, context: z.RefinementCtx): void {

@@ -1,6 +1,8 @@
 import type { HandOverRequest } from '../../../../generated/troupe/actors/v1/quota.js';
 import type { WindowHistory } from '../admission.js';
+import type { CostReservation } from '../cost-ledger.js';
 import type { Reservation } from '../token-ledger.js';
+import { costFromWire, costToWire } from './costs.js';
 
 /** The figures of an activation that ended, for the next owner. */
 export interface HandedOver {
@@ -10,10 +12,13 @@ export interface HandedOver {
   readonly reservations: readonly Reservation[];
   /** There are no other reservations. */
   readonly knowsAll: boolean;
+  readonly costs: readonly CostReservation[];
+  readonly knowsAllCosts: boolean;
 }
 
 /** Times are rounded to milliseconds. */
-export function handOverToWire({ epoch, windows, reservations, knowsAll }: HandedOver): HandOverRequest {
+export function handOverToWire(handed: HandedOver): HandOverRequest {
+  const { epoch, windows, reservations, knowsAll, costs, knowsAllCosts } = handed;
   return {
     epoch,
     windows: windows.map(({ keyId, agesMs, counts }) => ({
@@ -28,10 +33,13 @@ export function handOverToWire({ epoch, windows, reservations, knowsAll }: Hande
       withinMs: Math.round(withinMs),
     })),
     knowsAll,
+    costs: costs.map(costToWire),
+    knowsAllCosts,
   };
 }
 
-export function handOverFromWire({ epoch, windows, reservations, knowsAll }: HandOverRequest): HandedOver {
+export function handOverFromWire(handed: HandOverRequest): HandedOver {
+  const { epoch, windows, reservations, knowsAll, costs, knowsAllCosts } = handed;
   return {
     epoch,
     windows: windows.map(({ keyId, agesMs, counts }) => ({ keyId: keyId ?? '', agesMs, counts })),
@@ -42,5 +50,7 @@ export function handOverFromWire({ epoch, windows, reservations, knowsAll }: Han
       withinMs,
     })),
     knowsAll,
+    costs: costs.map(costFromWire),
+    knowsAllCosts: knowsAllCosts ?? false,
   };
 }

@@ -109,6 +109,14 @@ test.serial(
     );
     const detail = steps[1]?.detail;
     t.true(detail?.step === 'tool' && (detail.usage?.outputVisible ?? 0) > 0 && (detail.cost ?? 0) > 0);
+    t.deepEqual(
+      detail?.step === 'tool' && detail.steps?.map(({ kind, name, state }) => [kind, name, state]),
+      [
+        ['model', 'agent.tool-loop', 'finished'],
+        ['tool', 'weather', 'finished'],
+        ['model', 'agent.tool-loop', 'finished'],
+      ],
+    );
 
     const asks = openai.requests.length;
     const again = await bench.turns.run({ ...start, attempt: 2, recorded: steps }, new RecordingPorts());

@@ -49,6 +49,7 @@ async function fill(owner: pg.Client, tenant: string): Promise<void> {
       values ($1, $2, 1, 'tool', 'x', 'started', now())`,
     'execution',
   );
+  await insert('insert into ended_by_erasure (tenant_id, id) values ($1, $2)', 'execution');
   await insert(
     `insert into trigger_inbox (tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash, sealed, due_at,
         expires_at)
@@ -65,9 +66,10 @@ async function fill(owner: pg.Client, tenant: string): Promise<void> {
     'execution',
   );
   await insert(
-    `insert into call_hours (tenant_id, hour, agent_id, provider, model, call_source, status, calls, vendor_calls,
-        input_tokens, output_tokens, response_time_ms, cache_hits, cached_tokens, cache_creation_tokens, fallbacks)
-      values ($1, now(), $2, 'p', 'm', 's', 'success', 1, 1, 1, 1, 1, 0, 0, 0, 0)`,
+    `insert into call_hours (tenant_id, hour, agent_id, key_id, user_id, provider, model, call_source, payer, status, failure,
+        calls, vendor_calls, input_tokens, output_tokens, cost, response_time_ms, latency, cache_hits, cached_tokens,
+        cache_creation_tokens, fallbacks, ledger_calls, ledger_input_tokens, ledger_output_tokens, ledger_cost)
+      values ($1, now(), $2, $2, $2, 'p', 'm', 's', 'none', 'success', '', 1, 1, 1, 1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0)`,
     'agent',
   );
 }

@@ -58,10 +58,28 @@ test(`${count} calls of mixed outcomes equal the vendors' bill to the token and 
        (select sum(input_tokens + output_tokens)::int from calls) as told,
        (select sum(input_tokens + output_tokens)::int from call_hours) as "inHours",
        (select count(*)::int from usage_rows where outcome is null) as open,
-       (select count(*)::int from calls) as calls, (select sum(calls)::int from call_hours) as "callsInHours"`,
+       (select count(*)::int from calls) as calls, (select sum(calls)::int from call_hours) as "callsInHours",
+       (select sum(ledger_calls)::int from call_hours) as "ledgerCallsInHours",
+       (select sum(ledger_cost) from call_hours) = (select sum(cost::numeric) from usage_rows) as "sameCost",
+       (select sum(cost) from call_hours) = (select sum(cost::numeric) from calls) as "sameCostOfCalls",
+       (select sum(cost) from call_hours) = (select sum(cost::numeric) from usage_rows) as "callsCostTheirAttempts",
+       (select sum(cost::numeric) > 0 from usage_rows) as "costSomething"`,
   );
   const booked = rows.rows.reduce((sum, { input, output }) => sum + input + output, 0);
   t.deepEqual(sums.rows, [
-    { counted: booked, booked, told: booked, inHours: booked, open: 0, calls: count, callsInHours: count },
+    {
+      counted: booked,
+      booked,
+      told: booked,
+      inHours: booked,
+      open: 0,
+      calls: count,
+      callsInHours: count,
+      ledgerCallsInHours: count,
+      sameCost: true,
+      sameCostOfCalls: true,
+      callsCostTheirAttempts: true,
+      costSomething: true,
+    },
   ]);
 });

@@ -60,7 +60,7 @@ async function toldOf(tenantId: string) {
   );
   const hours = await owner.query(
     `select hour, model, status, sum(calls)::int as calls, ${sums}
-     from call_hours where tenant_id = $1 group by 1, 2, 3 order by 1, 2, 3`,
+     from call_hours where tenant_id = $1 and calls > 0 group by 1, 2, 3 order by 1, 2, 3`,
     [tenantId],
   );
   return { rows, hours: hours.rows };

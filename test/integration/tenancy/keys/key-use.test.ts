@@ -41,6 +41,10 @@ async function newKey(inTenant?: TenantScope): Promise<KnownKey> {
     requestsPerMinute: 10,
     quotaLimit: null,
     expiresAtMs: Number.POSITIVE_INFINITY,
+    rules: { allowedModels: null, budget: null },
+    allowedRanges: null,
+    suspended: false,
+    deleting: false,
   };
 }
 

@@ -20,6 +20,7 @@ import { reservedToWire } from '../../../../src/tenancy/quota/wire/tokens.js';
 import { createSealer } from '../../../../src/infra/sealing/index.js';
 import { openStore } from '../../../../src/infra/storage/index.js';
 import { databaseOfFile } from '../../../support/database/database.js';
+import { costReservedToWire } from '../../../../src/tenancy/quota/wire/costs.js';
 
 const database = databaseOfFile(test);
 
@@ -63,6 +64,8 @@ test('questions of one event loop turn share one call per tenant, and each gets 
         return {};
       },
       reserve: () => reservedToWire({ outcome: 'reserved' }),
+      reserveCost: () => costReservedToWire({ outcome: 'busy' }),
+      settleCosts: () => ({}),
       handOver: () => ({}),
     }),
   });

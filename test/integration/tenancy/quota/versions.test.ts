@@ -7,7 +7,7 @@ import { openStore, type Store } from '../../../../src/infra/storage/index.js';
 import type { TenantScope } from '../../../../src/kernel/tenant-scope.js';
 import { limitsOf } from '../../../../src/kernel/plans/index.js';
 import { openAttempts } from '../../../../src/models/usage/index.js';
-import { countOver, type Quota } from '../../../../src/tenancy/quota/index.js';
+import { appliedBudget, countOver, type Quota } from '../../../../src/tenancy/quota/index.js';
 import { quotaTables } from '../../../../src/tenancy/quota/quota-actor.store.js';
 import { postgresRows } from '../../../../src/tenancy/quota/quota-rows.store.js';
 import { insertTenant, keyOf } from '../../../support/builders/callers.js';
@@ -107,6 +107,13 @@ async function askEverything(t: ExecutionContext, versions: Versions): Promise<v
   };
   // The owner may have read the month's tokens within the last second.
   await eventually(isRefused, { what: 'the month is used up', everyMs: 100 });
+
+  const budgets = [appliedBudget('tenant', scope.tenantId, { usd: 1, period: 'day' })];
+  const cost = { nanos: 10, withinMs: 60_000, keyId: null, agentId: null, budgets, alreadyAdmitted: false };
+  const costly = { ...cost, attemptId: randomUUID() };
+  t.like(await quota.reserveCost(scope, costly), { outcome: 'reserved' });
+  quota.settleCost(scope, costly);
+  await quota.flush();
 
   const moving = keyOf(scope, { requestsPerMinute: 10 });
   for (let asked = 0; asked < 3; asked += 1) await quota.admission.admitRequest(moving, 'request');

@@ -5,6 +5,9 @@ import fc from 'fast-check';
 import {
   AdmitEntry,
   HandOverRequest,
+  CostSettlement,
+  ReserveCostRequest,
+  ReserveCostResponse,
   ReserveRequest,
   ReserveResponse,
   Verdict,
@@ -41,6 +44,15 @@ import {
   text,
   withNumber,
 } from '../../../support/builders/arbitrary-values.js';
+import type { CostClaim, CostReserved } from '../../../../src/tenancy/quota/cost-ledger.js';
+import {
+  costClaimFromWire,
+  costClaimToWire,
+  costReservedFromWire,
+  costReservedToWire,
+  settlementFromWire,
+  settlementToWire,
+} from '../../../../src/tenancy/quota/wire/costs.js';
 
 const scope = tenantScope(randomUUID());
 
@@ -108,6 +120,39 @@ test('a reservation of tokens, and its answer', (t) => {
   survives(t, reserved, ReserveResponse, reservedToWire, reservedFromWire);
 });
 
+const id = fc.option(text, { nil: null });
+const costReservation = fc.record({
+  attemptId: text,
+  process: text,
+  nanos: amount,
+  withinMs: smallAmount,
+  keyId: id,
+  agentId: id,
+});
+
+test('a reservation of costs, its answer and its settlement', (t) => {
+  const budget = fc.record({
+    scope: fc.constantFrom('key' as const, 'tenant' as const, 'agent' as const),
+    id: text,
+    limit: amount,
+    period: fc.constantFrom('day' as const, 'month' as const),
+  });
+  const claim: fc.Arbitrary<CostClaim> = fc
+    .tuple(costReservation, fc.array(budget), fc.boolean())
+    .map(([of, budgets, alreadyAdmitted]) => ({ ...of, budgets, alreadyAdmitted }));
+  survives(t, claim, ReserveCostRequest, costClaimToWire, costClaimFromWire);
+  const reserved: fc.Arbitrary<CostReserved> = fc.oneof(
+    smallAmount.map((waitedMs) => ({ outcome: 'reserved' as const, waitedMs })),
+    fc.constant({ outcome: 'busy' as const }),
+    fc
+      .tuple(smallAmount, amount)
+      .map(([place, spent]) => ({ outcome: 'spent' as const, budget: place, spent })),
+  );
+  survives(t, reserved, ReserveCostResponse, costReservedToWire, costReservedFromWire);
+  const settlement = fc.record({ attemptId: text, nanos: amount, keyId: id, agentId: id });
+  survives(t, settlement, CostSettlement, settlementToWire, settlementFromWire);
+});
+
 test('the figures that one owner hands to the next', (t) => {
   const window = fc.record({ keyId: text, agesMs: fc.array(smallAmount), counts: fc.array(smallAmount) });
   const handedOver: fc.Arbitrary<HandedOver> = fc.record({
@@ -115,6 +160,8 @@ test('the figures that one owner hands to the next', (t) => {
     windows: fc.array(window),
     reservations: fc.array(reservation),
     knowsAll: fc.boolean(),
+    costs: fc.array(costReservation),
+    knowsAllCosts: fc.boolean(),
   });
   survives(t, handedOver, HandOverRequest, handOverToWire, handOverFromWire);
 });

@@ -66,7 +66,7 @@ async function startLooking(t: ExecutionContext, table: string, { nodes = 1, ...
   const found: string[] = [];
   const look = async (node = 0): Promise<boolean> => {
     await owner.query('update trigger_sources set due_at = now() where trigger_id = $1', [triggerId]);
-    const looked = await lookers[node]?.look(scope, triggerId, false);
+    const looked = await lookers[node]?.poll(scope, triggerId, false);
     found.push(...(looked?.items ?? []).map(({ work }) => work.message));
     return looked?.againInMs !== undefined && looked.againInMs < config.poll_ms;
   };
@@ -83,7 +83,7 @@ async function startLooking(t: ExecutionContext, table: string, { nodes = 1, ...
       for (let looks = 1; looks <= 30; looks += 1) if (!(await look())) return looks;
       return t.fail('looking comes to no end');
     },
-    lookUndue: (node: number) => lookers[node]?.look(scope, triggerId, false),
+    lookUndue: (node: number) => lookers[node]?.poll(scope, triggerId, false),
     connections: async () => {
       const { rows } = await shop.client.query<{ n: number }>(
         "select count(*)::int as n from pg_stat_activity where datname = current_database() and application_name = 'troupe'",

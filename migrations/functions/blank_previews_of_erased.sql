@@ -1,0 +1,15 @@
+-- Blanks the previews of a call that is recorded after its execution was erased (src/models/usage).
+create or replace function blank_previews_of_erased() returns trigger
+  language plpgsql
+as $$
+begin
+  if exists (select from erased_executions e where e.tenant_id = new.tenant_id and e.id = new.execution_id) then
+    new.input_preview := '';
+    new.output_preview := '';
+  end if;
+  return new;
+end
+$$;
+
+create or replace trigger blank_previews_of_erased before insert on calls
+  for each row when (new.execution_id is not null) execute function blank_previews_of_erased();

@@ -1,0 +1,14 @@
+-- Deletes the messages of a deleted session that no execution has received, and its buffer (src/automation/inbox).
+create or replace function forget_inbox_of_session() returns trigger
+  language plpgsql
+as $$
+begin
+  delete from trigger_inbox where tenant_id = old.tenant_id and session_id = old.id and state = 'running';
+  delete from trigger_inbox where tenant_id = old.tenant_id and session_id = old.id and state = 'buffered';
+  delete from trigger_windows where tenant_id = old.tenant_id and session_id = old.id;
+  return null;
+end
+$$;
+
+create or replace trigger forget_inbox after delete on sessions
+  for each row execute function forget_inbox_of_session();

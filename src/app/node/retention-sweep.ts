@@ -1,0 +1,111 @@
+import type { Time, Timer } from '../../../cluster/index.js';
+import {
+  forgetErased,
+  forgetExecutions,
+  forgetLogs,
+  forgetMessages,
+  type Sessions,
+  sessionsBefore,
+} from '../../conversations/sessions/index.js';
+import type { Store, TenantTransaction } from '../../infra/storage/index.js';
+import type { Retention } from '../../kernel/retention.js';
+import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
+import { blankPreviews, forgetCalls, forgetUsage } from '../../models/usage/index.js';
+import { forgetAuditEntries } from '../../tenancy/audit/index.js';
+import type { Identity } from '../../tenancy/identity/index.js';
+
+const everyMs = 60_000;
+/** Small, so that no request waits long for a lock or for disk space. */
+const rowsMax = 500;
+/** Each is an activation of its actor. */
+const sessionsMax = 20;
+const pauseMs = 20;
+const dayMs = 86_400_000;
+
+export interface RetentionSweepParts {
+  readonly store: Store;
+  readonly tenants: Pick<Identity['tenants'], 'claimSweep'>;
+  readonly sessions: Pick<Sessions, 'eraseKnown'>;
+  readonly time: Time;
+  readonly report: (attempted: string, error: unknown) => void;
+}
+
+type Batch = (tx: TenantTransaction, before: Date, rowsMax: number) => Promise<number>;
+
+const batches: readonly (readonly [keyof Retention, Batch])[] = [
+  ['previews_days', blankPreviews],
+  ['executions_days', forgetExecutions],
+  ['messages_days', forgetMessages],
+  ['usage_days', forgetCalls],
+  ['usage_days', forgetUsage],
+  ['audit_days', forgetAuditEntries],
+];
+
+/**
+ * Removes rows that tenants keep no longer. Each tenant is due hourly; the node that claims it sweeps it. After the end
+ * of that node the tenant is due again an hour later, and nothing is lost: old rows stay old.
+ */
+export class RetentionSweep {
+  readonly #parts: RetentionSweepParts;
+  #timer: Timer | undefined;
+  #stopped = false;
+
+  constructor(parts: RetentionSweepParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    if (this.#stopped) return;
+    this.#timer = this.#parts.time.after(everyMs, () => {
+      void this.sweep()
+        .catch((error: unknown) => this.#parts.report('removing rows that are kept no longer', error))
+        .finally(() => this.start());
+    });
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+  }
+
+  /** Sweeps every tenant that is due. */
+  async sweep(): Promise<void> {
+    const { store, tenants, time, report } = this.#parts;
+    await this.#repeat(() => store.directory((tx) => forgetLogs(tx, rowsMax)));
+    await this.#repeat(() => store.directory((tx) => forgetErased(tx, rowsMax)));
+    while (!this.#stopped) {
+      const claimed = await tenants.claimSweep(new Date(time.wallMs()));
+      if (claimed === null) return;
+      await this.#sweepTenant(tenantScope(claimed.id), claimed.retention).catch((error: unknown) =>
+        report('removing rows that a tenant keeps no longer', error),
+      );
+    }
+  }
+
+  async #sweepTenant(scope: TenantScope, retention: Retention): Promise<void> {
+    const { store, sessions, time } = this.#parts;
+    const before = (name: keyof Retention): Date => new Date(time.wallMs() - retention[name] * dayMs);
+    for (const [name, batch] of batches) {
+      await this.#repeat(() => store.inTenant(scope, (tx) => batch(tx, before(name), rowsMax)));
+    }
+    let count = sessionsMax;
+    while (count === sessionsMax && !this.#stopped) {
+      const old = await store.inTenant(scope, (tx) =>
+        sessionsBefore(tx, before('messages_days'), sessionsMax),
+      );
+      for (const id of old) await sessions.eraseKnown(scope, id, 'system');
+      count = old.length;
+    }
+  }
+
+  async #repeat(batch: () => Promise<number>): Promise<void> {
+    while (!this.#stopped && (await batch()) >= rowsMax) await this.#pause();
+  }
+
+  /** Leaves the database to others between two batches. */
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#parts.time.after(pauseMs, resolve);
+    });
+  }
+}

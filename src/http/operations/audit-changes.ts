@@ -1,0 +1,69 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { FieldChange, FieldChanges } from '../../kernel/audit-context.js';
+import { isJsonObject, type JsonObject } from './merge-patch.js';
+import type { Operation } from './operation.js';
+
+/**
+ * Fields that hold a secret or a text of a conversation, at any depth. The store redacts what looks like a secret besides;
+ * these names give no sign of one.
+ */
+const leftOut: ReadonlySet<string> = new Set([
+  'value',
+  'message',
+  'messages',
+  'content',
+  'text',
+  'query',
+  'input',
+  'arguments',
+  'attachments',
+  'context',
+  'sample',
+  'payload',
+  'facts',
+  'facts_extra',
+  'credentials',
+  'auth',
+  'headers',
+  'token',
+  'secret',
+  'password',
+  'confirm',
+  'connection_string',
+  'idempotency_key',
+]);
+
+/** Things of a person: an erasure leaves no word of them, and no entry can be changed. Only the state is told. */
+const personal = /^\/api\/(?:v1\/)?(?:sessions|consumers|executions|deliveries|attachments)\b/;
+const states: ReadonlySet<string> = new Set(['control_mode', 'status', 'expires_in_seconds', 'decision']);
+
+/** The fields that the body sets, with their values before it. */
+export function fieldChanges(
+  { path }: Pick<Operation, 'path'>,
+  before: JsonObject | undefined,
+  body: unknown,
+): FieldChanges {
+  if (!isJsonObject(body)) return {};
+  const isPersonal = personal.test(path);
+  const changes: Record<string, FieldChange> = {};
+  for (const [field, value] of Object.entries(body)) {
+    if (value === undefined || leftOut.has(field) || (isPersonal && !states.has(field))) continue;
+    const change = { old: without(before?.[field] ?? null), new: without(value) };
+    if (!isDeepStrictEqual(change.old, change.new)) changes[field] = change;
+  }
+  return changes;
+}
+
+/** The bound of the walk; the store cuts what is deeper than it keeps. */
+const depthMax = 8;
+
+function without(value: unknown, depth = 0): unknown {
+  if (depth > depthMax) return null;
+  if (Array.isArray(value)) return value.map((item) => without(item, depth + 1));
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name, inner]) => !leftOut.has(name) && inner !== undefined)
+      .map(([name, inner]) => [name, without(inner, depth + 1)]),
+  );
+}

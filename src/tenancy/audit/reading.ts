@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import type { Store } from '../../infra/storage/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { isUuid } from '../../kernel/uuid.js';
+import { type EntryFilter, type EntryRow, listEntries } from './reading.store.js';
+
+/** The names of users and keys, from their owners. */
+export interface Names {
+  readonly users: (ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+  readonly keys: (scope: TenantScope, ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+}
+
+const kinds = ['user', 'key', 'operator', 'system'] as const;
+
+export const entryShape = z.object({
+  id: z.uuid(),
+  at: z.iso.datetime(),
+  actor: z.object({ kind: z.enum(kinds), id: z.string().nullable(), name: z.string() }),
+  action: z.string(),
+  target: z.object({ kind: z.string(), id: z.string().nullable(), name: z.string().nullable() }),
+  address: z.string().nullable(),
+  request_id: z.string().nullable(),
+  changes: z.record(z.string(), z.object({ old: z.unknown(), new: z.unknown() })),
+  outcome: z.enum(['done', 'refused']),
+});
+export type Entry = z.input<typeof entryShape>;
+
+export class AuditReading {
+  readonly #store: Store;
+  readonly #names: Names;
+
+  constructor(store: Store, names: Names) {
+    this.#store = store;
+    this.#names = names;
+  }
+
+  rows(scope: TenantScope, filter: EntryFilter): Promise<readonly EntryRow[]> {
+    return this.#store.inTenant(scope, (tx) => listEntries(tx, filter));
+  }
+
+  /** With the names that actors and targets have now: an entry outlives the name of a deleted user. */
+  async entries(scope: TenantScope, rows: readonly EntryRow[]): Promise<readonly Entry[]> {
+    const things = rows.flatMap(({ actor, subject }) => [thingFrom(actor), thingFrom(subject)]);
+    const idsOf = (kind: string): readonly string[] => [
+      ...new Set(
+        things.flatMap((one) => (one.kind === kind && one.id !== null && isUuid(one.id) ? [one.id] : [])),
+      ),
+    ];
+    const [userIds, keyIds] = [idsOf('user'), idsOf('key')];
+    const [users, keys] = await Promise.all([
+      userIds.length === 0 ? new Map<string, string>() : this.#names.users(userIds),
+      keyIds.length === 0 ? new Map<string, string>() : this.#names.keys(scope, keyIds),
+    ]);
+    return rows.map((row) => entryFrom(row, users, keys));
+  }
+}
+
+type NamesById = ReadonlyMap<string, string>;
+
+function entryFrom(row: EntryRow, users: NamesById, keys: NamesById): Entry {
+  const actor = thingFrom(row.actor);
+  const target = thingFrom(row.subject);
+  const kind = kinds.find((one) => one === actor.kind) ?? 'system';
+  const nameOf = ({ kind: of, id }: Thing): string | undefined =>
+    id === null
+      ? undefined
+      : of === 'user'
+        ? (users.get(id) ?? 'deleted user')
+        : of === 'key'
+          ? keys.get(id)
+          : undefined;
+  return {
+    id: row.id,
+    at: row.recorded_at.toISOString(),
+    actor: { kind, id: actor.id, name: nameOf(actor) ?? actor.id ?? actor.kind },
+    action: row.action,
+    target: { ...target, name: nameOf(target) ?? row.target_name },
+    address: row.address,
+    request_id: row.request_id,
+    changes: row.changes,
+    outcome: row.outcome,
+  };
+}
+
+interface Thing {
+  readonly kind: string;
+  readonly id: string | null;
+}
+
+/** `key:0b7e…`, or a kind alone. */
+function thingFrom(text: string): Thing {
+  const at = text.indexOf(':');
+  const id = at === -1 ? '' : text.slice(at + 1);
+  return { kind: at === -1 ? text : text.slice(0, at), id: id === '' ? null : id };
+}

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import type { Budget } from '../../kernel/budget.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { type Store, sql, type TenantTransaction } from '../../infra/storage/index.js';
+import type { BudgetScope } from './budgets.js';
+
+/** Longer than the longest period of a budget. */
+const daysKept = 62;
+
+/** The costs of the days from `since` on, such as `2026-11-01`, in billionths of a dollar. */
+export function readSpent(
+  store: Store,
+  scope: TenantScope,
+  of: { readonly scope: BudgetScope; readonly id: string; readonly since: string },
+): Promise<number> {
+  const those =
+    of.scope === 'tenant'
+      ? sql.fragment``
+      : of.scope === 'key'
+        ? sql.fragment`and key_id = ${of.id}`
+        : sql.fragment`and agent_id = ${of.id}`;
+  return store.inTenant(scope, (tx) =>
+    tx.oneFirst(sql.type(z.object({ nanos: z.number() }))`
+      select coalesce(sum(nanos), 0)::bigint as nanos from spent_costs
+      where tenant_id = ${scope.tenantId} and day >= ${of.since}::date ${those}`),
+  );
+}
+
+export interface NoticeKey {
+  readonly scope: BudgetScope;
+  readonly id: string;
+  readonly period: Budget['period'];
+  readonly starts: string;
+  readonly percent: 80 | 100;
+}
+
+/** False if it was noted before: of several processes that see a threshold, one tells of it. */
+export async function noteThreshold(tx: TenantTransaction, notice: NoticeKey): Promise<boolean> {
+  const { tenantId } = tx.scope;
+  await tx.query(sql.typeAlias('nothing')`
+    delete from spent_costs where tenant_id = ${tenantId} and day < ${notice.starts}::date - ${daysKept}::integer`);
+  await tx.query(sql.typeAlias('nothing')`
+    delete from budget_notices where tenant_id = ${tenantId} and starts < ${notice.starts}::date - ${daysKept}::integer`);
+  const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+    insert into budget_notices (tenant_id, scope, subject, period, starts, percent)
+    values (${tenantId}, ${notice.scope}, ${notice.id}, ${notice.period}, ${notice.starts}::date, ${notice.percent})
+    on conflict do nothing`);
+  return rowCount === 1;
+}

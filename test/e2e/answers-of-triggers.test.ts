@@ -1,0 +1,158 @@
+// Section "Triggers": callbacks of every type, the lengths that channels take, and failures that are told.
+import { createHmac } from 'node:crypto';
+import test from 'ava';
+import { eventually } from '../support/clocks/eventually.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import { sharedNode } from '../support/servers/shared-node.js';
+import { addSecret, asOwner, createTrigger, executionsOf } from '../support/builders/triggers.js';
+
+const shared = sharedNode(test);
+const paragraphs = Array.from({ length: 8 }, (_, index) => `${index} ${'word '.repeat(80)}`).join('\n\n');
+
+test('a schedule sends its answers to its callback, signed and in chunks', async (t) => {
+  const node = await shared.tenant(t);
+  let refusals = 1;
+  const receiver = await startToolServer(t, (_request, response) =>
+    answerJson(response, {}, refusals-- > 0 ? 503 : 200),
+  );
+  const trigger = await createTrigger(
+    node,
+    {
+      cron: '* * * * * *',
+      message: 'word '.repeat(50),
+      context: { place: 'here' },
+      execution: {
+        mode: 'async',
+        callback: { url: `${receiver.url}/{{ place }}` },
+        split_config: { enabled: true, max_chunk_size: 100, inter_chunk_delay_ms: 0 },
+      },
+    },
+    'schedule',
+  );
+  t.regex(trigger.secret, /^whsec_/);
+  await eventually(() => (receiver.heard.length >= 2 ? true : undefined), { everyMs: 100 });
+  await asOwner(node, 'POST', `/api/triggers/${trigger.id}/disable`);
+  const execution = await eventually(
+    async () => (await executionsOf(node, trigger)).find((one) => one.delivery_status === 'delivered'),
+    { everyMs: 100 },
+  );
+  const ofIt = receiver.heard.filter(({ body }) => JSON.parse(body).execution_id === execution.id);
+  t.is(ofIt[0]?.path, '/here');
+  t.regex(JSON.parse(ofIt[0]?.body ?? '').agent_response, /^\(1\/\d\)\necho: word/);
+  t.regex(String(ofIt[0]?.headers['webhook-signature']), /^v1,/);
+  t.is(ofIt[0]?.headers['idempotency-key'], `${execution.id}:1`);
+  const stats = await asOwner(node, 'GET', `/api/triggers/${trigger.id}/stats`);
+  t.is(stats.status, 200);
+  t.deepEqual(Object.keys(stats.json.data).toSorted(), ['avg_latency_ms', 'executions']);
+  t.true(stats.json.data.executions.completed >= 1);
+  const strange = await (await shared.tenant(t)).client.call('GET', `/api/triggers/${trigger.id}/stats`);
+  t.is(strange.status, 401);
+});
+
+test('the figures of a trigger are those of its own tenant', async (t) => {
+  const node = await shared.tenant(t);
+  const other = await shared.tenant(t);
+  const trigger = await createTrigger(node, {});
+  const figures = await asOwner(node, 'GET', `/api/triggers/${trigger.id}/stats`);
+  t.deepEqual(figures.json.data, { executions: { total: 0, completed: 0, failed: 0 }, avg_latency_ms: 0 });
+  t.is((await asOwner(other, 'GET', `/api/triggers/${trigger.id}/stats`)).status, 404);
+});
+
+test('unknown keys of a configuration are refused for every type', async (t) => {
+  const node = await shared.tenant(t);
+  const valid: Record<string, object> = {
+    webhook: {},
+    schedule: { cron: '* * * * *', message: 'x' },
+    email: {},
+    db_event: {
+      database_config_id: '018f0000-0000-7000-8000-000000000001',
+      table: 't',
+      cursor_column: 'c',
+      message_template: 'x',
+    },
+  };
+  for (const [trigger_type, config] of Object.entries(valid)) {
+    for (const wrong of [{ surprise: 1 }, { execution: { surprise: 1 } }]) {
+      const { status, json } = await asOwner(node, 'POST', '/api/triggers', {
+        agent_id: node.bootstrap.agent_id,
+        name: 'x',
+        trigger_type,
+        trigger_config: { ...config, ...wrong },
+      });
+      const path = 'surprise' in wrong ? 'trigger_config.surprise' : 'trigger_config.execution.surprise';
+      t.like(
+        { status, json },
+        { status: 400, json: { error: 'validation_error', details: { field: path } } },
+        trigger_type,
+      );
+    }
+  }
+});
+
+test('a turn that fails is told to the callback if it asks for failures', async (t) => {
+  const node = await shared.tenant(t);
+  const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+  const { agent_id: agent } = node.bootstrap;
+  await asOwner(node, 'PATCH', `/api/agents/${agent}`, { llm_config: { model: 'sim.lorem-2-8000' } });
+  await asOwner(node, 'POST', `/api/agents/${agent}/publish`, {});
+  const withFailures = (send_failures: boolean) =>
+    createTrigger(node, {
+      auth: { type: 'none' },
+      execution: {
+        mode: 'async',
+        timeout_ms: 1_000,
+        callback: { url: receiver.url, send_failures, body_template: { text: '{{ agent_response }}' } },
+      },
+    });
+  const [loud, quiet] = [await withFailures(true), await withFailures(false)];
+  const told = await node.client.call('POST', loud.path, { body: { message: 'hi' } });
+  await node.client.call('POST', quiet.path, { body: { message: 'hi' } });
+  await eventually(() => (receiver.heard.length === 2 ? true : undefined), { everyMs: 100 });
+  const bodies = receiver.heard.map(({ body }) => JSON.parse(body));
+  const failure = bodies.find((body) => 'error' in body);
+  t.deepEqual(Object.keys(failure).toSorted(), [
+    'agent_response',
+    'error',
+    'execution_id',
+    'session_id',
+    'trigger_id',
+  ]);
+  t.like(failure, { agent_response: null, execution_id: told.json.execution_id, trigger_id: loud.id });
+  t.is(typeof failure.error.code, 'string');
+  t.not(failure.error.message, '');
+  t.true(
+    bodies.some((body) => typeof body.text === 'string'),
+    'a timeout is an answer otherwise',
+  );
+});
+
+test('a long answer to Twilio is several messages of a length that it takes', async (t) => {
+  const node = await shared.tenant(t);
+  await addSecret(node, 'twilio', 'AC123:auth-token');
+  const trigger = await createTrigger(node, {
+    channel: { type: 'twilio', auth: { secret_ref: 'twilio' } },
+  });
+  const form = new URLSearchParams({
+    MessageSid: 'SM1',
+    From: '+4917155501',
+    To: '+14155238886',
+    Body: paragraphs,
+  });
+  const fields = [...form].toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const signed = `${node.node.baseUrl}${trigger.path}${fields.map(([name, value]) => name + value).join('')}`;
+  const { status, text } = await node.client.call('POST', trigger.path, {
+    body: form.toString(),
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      'x-twilio-signature': createHmac('sha1', 'auth-token').update(signed).digest('base64'),
+    },
+  });
+  t.is(status, 200);
+  const messages = [...text.matchAll(/<Message>([^<]*)<\/Message>/g)].map(([, message = '']) => message);
+  t.is(messages.length, 3);
+  t.true(messages.every((message) => message.length <= 1_500));
+  t.true(
+    messages.every((message) => /^\(\d\/3\)\n(?:echo: )?\d word/.test(message)),
+    'cut between paragraphs',
+  );
+});

@@ -1,0 +1,143 @@
+import test, { type ExecutionContext } from 'ava';
+import { makeTenant, type TestTenant } from '../support/builders/tenants.js';
+import type { Json } from '../support/clients/client.js';
+import { startConversations } from '../support/servers/conversations.js';
+import type { TenantNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
+
+const shared = sharedNode(test);
+
+interface Place {
+  readonly node: TenantNode;
+  readonly tenant: TestTenant;
+  readonly act: (method: string, path: string, body?: object, token?: string) => Promise<Json>;
+  readonly entries: (query?: string) => Promise<readonly Json[]>;
+}
+
+async function placeOf(t: ExecutionContext): Promise<Place> {
+  const node = await shared.tenant(t);
+  const tenant = await makeTenant(node);
+  return {
+    node,
+    tenant,
+    act: async (method, path, body, token = tenant.users.owner.token) => {
+      const { status, json, text } = await node.client.call(method, path, {
+        token,
+        tenant: tenant.tenantId,
+        ...(body === undefined ? {} : { body }),
+      });
+      if (status >= 300) throw new Error(`${method} ${path}: ${status} ${text}`);
+      return json.data;
+    },
+    entries: async (query = '') => {
+      const { status, json, text } = await node.client.call('GET', `/api/v1/audit${query}`, {
+        key: tenant.keys.admin,
+      });
+      if (status !== 200) throw new Error(`audit: ${status} ${text}`);
+      return json.data;
+    },
+  };
+}
+
+test('an operation that changes something leaves one entry, with the request and the fields', async (t) => {
+  const { tenant, act, entries } = await placeOf(t);
+  const agent = await act('POST', '/api/agents', { name: 'Audited', bio: 'one' });
+  await act('PATCH', `/api/agents/${agent.id}`, { bio: 'two' });
+  await act('PATCH', `/api/tenants/${tenant.tenantId}/members/${tenant.users.member.userId}`, {
+    role: 'editor',
+  });
+  const found = await entries(`?target=${agent.id}`);
+  t.deepEqual(
+    found.map(({ action }) => action),
+    ['agents.update', 'agents.create'],
+  );
+  const [update] = found;
+  t.deepEqual(Object.keys(update).toSorted(), [
+    'action',
+    'actor',
+    'address',
+    'at',
+    'changes',
+    'id',
+    'outcome',
+    'request_id',
+    'target',
+  ]);
+  t.deepEqual(update.changes, { bio: { old: 'one', new: 'two' } });
+  t.is(update.actor.kind, 'user');
+  t.is(update.actor.id, tenant.users.owner.userId);
+  t.deepEqual(update.target, { kind: 'agent', id: agent.id, name: 'Audited' });
+  t.truthy(update.request_id);
+  t.truthy(update.address);
+  const [role] = await entries('?action=members.update');
+  t.deepEqual(role.changes, { role: { old: 'member', new: 'editor' } });
+  t.is(role.target.id, tenant.users.member.userId);
+});
+
+test('what had no entry before has one: control, cancel, erasure, manual messages, schemas', async (t) => {
+  const node = await shared.tenant(t);
+  const talk = await startConversations(node);
+  const { sessionId } = await talk.say({ message: 'hello' });
+  await talk.post(`/api/v1/sessions/${sessionId}/handoff`, { reason: 'a person asked' });
+  await talk.post(`/api/v1/sessions/${sessionId}/manual-message`, { message: 'planted words' });
+  await talk.post(`/api/v1/sessions/${sessionId}/resume`, {});
+  await talk.post(`/api/v1/sessions/${sessionId}/cancel`, {});
+  await node.client.call('DELETE', `/api/v1/sessions/${sessionId}`, { key: node.bootstrap.api_key });
+  const { data } = await talk.get(`/api/v1/audit?target=${sessionId}`);
+  const actions = data.map(({ action }: Json) => action);
+  t.is(new Set(actions).size, actions.length, 'one entry each');
+  for (const verb of ['handoff', 'cancel', 'erase']) t.true(actions.includes(`sessions.${verb}`), verb);
+  t.false(JSON.stringify(data).includes('planted words'));
+  t.false(JSON.stringify(data).includes('a person asked'));
+  t.true(data.every(({ actor }: Json) => actor.kind === 'key'));
+});
+
+test('refused attempts on members, keys, secrets and control are entries', async (t) => {
+  const { node, tenant, entries } = await placeOf(t);
+  const { editor, member } = tenant.users;
+  const as = async (token: string, method: string, path: string, body: object): Promise<void> => {
+    const { status } = await node.client.call(method, path, { token, tenant: tenant.tenantId, body });
+    t.is(status, 403, path);
+  };
+  await as(editor.token, 'POST', '/api/secrets', { name: 'x', value: 'do-not-tell', kind: 'generic' });
+  await as(editor.token, 'PATCH', `/api/tenants/${tenant.tenantId}/members/${member.userId}`, {
+    role: 'owner',
+  });
+  await as(member.token, 'POST', '/api/keys', { name: 'mine' });
+  await as(member.token, 'POST', `/api/v1/sessions/${tenant.tenantId}/handoff`, {});
+  const refused = (await entries()).filter(({ outcome }) => outcome === 'refused');
+  t.deepEqual(refused.map(({ action }) => String(action)).toSorted(), [
+    'keys.create',
+    'members.update',
+    'secrets.create',
+    'sessions.handoff',
+  ]);
+  t.false(JSON.stringify(refused).includes('do-not-tell'));
+  const byEditor = (await entries(`?actor=${editor.userId}`)).filter(({ outcome }) => outcome === 'refused');
+  t.is(byEditor.length, 2);
+});
+
+test('a secret leaves its name and never its value', async (t) => {
+  const { act, entries } = await placeOf(t);
+  const secret = await act('POST', '/api/secrets', { name: 'mail', value: 'hush-hush', kind: 'generic' });
+  await act('PUT', `/api/secrets/${secret.id}/value`, { value: 'hush-again' });
+  const found = await entries(`?target=${secret.id}`);
+  t.is(found.length, 2);
+  t.false(JSON.stringify(found).includes('hush'));
+});
+
+test('pages and days', async (t) => {
+  const { node, tenant, act, entries } = await placeOf(t);
+  for (const name of ['a', 'b', 'c']) await act('POST', '/api/agents', { name });
+  const all = await entries('?action=agents.create');
+  t.is(all.length, 3);
+  const first = await node.client.call('GET', '/api/v1/audit?action=agents.create&limit=2', {
+    key: tenant.keys.owner,
+  });
+  t.truthy(first.json.next_cursor);
+  const second = await entries(`?action=agents.create&limit=2&cursor=${first.json.next_cursor}`);
+  t.deepEqual([...first.json.data, ...second], all);
+  t.deepEqual(await entries('?end_date=2020-01-01'), []);
+  const stranger = await node.client.call('GET', '/api/v1/audit', { key: tenant.keys.editor });
+  t.is(stranger.status, 403);
+});

@@ -1,0 +1,163 @@
+// After an erasure no table holds a word of the person, and no row of the conversation but figures and cost is left.
+import { randomBytes } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
+import { eventually } from '../support/clocks/eventually.js';
+import { dump, ownerView } from '../support/database/owner-view.js';
+import { startConversations } from '../support/servers/conversations.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import { createTrigger, executionOf, sendSigned } from '../support/builders/triggers.js';
+
+/** What names a conversation after its erasure: figures, cost, fences, and what was done to it. */
+const tablesWithFigures = /^(calls\w*|usage_rows|actors|audit_entries|changes|work_counts)$/;
+
+async function tablesWith(databaseUrl: string, word: string): Promise<readonly string[]> {
+  const owner = await ownerView(databaseUrl);
+  const text = await dump(owner);
+  await owner.end();
+  const bytes = Buffer.from(word).toString('hex');
+  const found = new Set<string>();
+  let table = '';
+  for (const line of text.split('\n')) {
+    if (/^"?\w+"?:$/.test(line)) table = line.slice(0, -1);
+    else if (line.includes(word) || line.includes(bytes)) found.add(table);
+  }
+  return [...found].toSorted();
+}
+
+const marker = (): string => `planted${randomBytes(10).toString('hex')}`;
+
+interface Planted {
+  readonly sessionIds: readonly string[];
+  readonly talk: Awaited<ReturnType<typeof startConversations>>;
+}
+
+/** One session of the stream and one of a webhook with a callback, of the consumer `word`. */
+async function plant(t: ExecutionContext, node: TestNode, word: string): Promise<Planted> {
+  const receiver = await startToolServer(t, (_request, response) => answerJson(response, { taken: word }));
+  const talk = await startConversations(node);
+  const agentId = await talk.agent('openai.gpt-4.1-mini', {
+    metadata: { memory: { enabled: true, window_messages: 2, summarize_after: 4 } },
+  });
+  const first = await talk.say(
+    {
+      message: `tell of ${word}`,
+      consumer_key: word,
+      context: { note: word, _hidden: word, consumer_name: word },
+      metadata: { trace_id: word },
+    },
+    { agentId },
+  );
+  const { sessionId } = first;
+  await talk.say({ message: `more of ${word}`, session_id: sessionId }, { agentId });
+  await talk.say({ message: `and more of ${word}`, session_id: sessionId }, { agentId });
+  await eventually(async () => (await talk.get(`/api/v1/consumers/${word}/memory`)).data.facts.length > 0);
+  await talk.post(`/api/v1/sessions/${sessionId}/suspend`, { reason: `since ${word}` });
+  const trigger = await createTrigger(node, {
+    execution: { mode: 'async', callback: { url: receiver.url } },
+    session_strategy: { mode: 'derive', fields: ['from'] },
+    sender_access: { identity_field: 'from' },
+    context_mapping: { note: '$.note' },
+  });
+  const payload = { message: `hear ${word}`, from: word, note: word };
+  const accepted = await sendSigned(node, trigger, payload, { 'idempotency-key': word });
+  t.is(accepted.status, 202, accepted.text);
+  const id = String(accepted.json.execution_id);
+  await eventually(async () => {
+    const { delivery_status: status } = (await talk.get(`/api/v1/executions/${id}`)).data;
+    return status === undefined || status === 'delivered';
+  });
+  await eventually(async () => (await executionOf(node, trigger, id)).status === 'completed');
+  const { session_id: webhookSession } = await executionOf(node, trigger, id);
+  return { sessionIds: [sessionId ?? '', String(webhookSession)], talk };
+}
+
+async function nodeWithVendor(t: ExecutionContext, word: string) {
+  const vendor = await new OpenAiServer().start();
+  t.teardown(() => vendor.stop());
+  vendor.decide = ({ body }) => ({
+    pieces: JSON.stringify(body).includes('You keep the notes')
+      ? [JSON.stringify({ summary: `of ${word}`, facts: [`likes ${word}`] })]
+      : [`answer ${word}`],
+  });
+  return startTestNode(t, {
+    environment: { OPENAI_API_KEY: 'sk-test', OPENAI_BASE_URL: vendor.baseUrl },
+  });
+}
+
+test('an erased consumer is in no table and no log; a block stays under a keyed hash', async (t) => {
+  const word = marker();
+  const node = await nodeWithVendor(t, word);
+  const { client, bootstrap, databaseUrl } = node;
+  const { sessionIds, talk } = await plant(t, node, word);
+  await talk.post(`/api/v1/consumers/${word}/deny`, { reason: `because of ${word}` });
+  const before = await tablesWith(databaseUrl, word);
+  for (const table of ['messages', 'executions', 'consumers', 'consumer_facts', 'sessions', 'audit_entries'])
+    t.true(before.includes(table), `${table}: ${before.join()}`);
+  t.true(before.some((name) => name.startsWith('calls')));
+
+  const erase = () => client.call('DELETE', `/api/v1/consumers/${word}`, { key: bootstrap.api_key });
+  const erased = await erase();
+  t.is(erased.status, 200, erased.text);
+  t.is(erased.json.data.sessions, 2);
+  t.true(erased.json.data.messages >= 8);
+  t.is(erased.json.data.executions, 4);
+  t.deepEqual(await tablesWith(databaseUrl, word), []);
+  for (const id of sessionIds) {
+    const left = (await tablesWith(databaseUrl, id)).filter((name) => !tablesWithFigures.test(name));
+    t.deepEqual(left, [], id);
+  }
+  t.false(node.log().includes(word));
+  for (const path of ['', '/sessions'])
+    t.is(
+      (await client.call('GET', `/api/v1/consumers/${word}${path}`, { key: bootstrap.api_key })).status,
+      404,
+    );
+  t.is((await erase()).json.error, 'not_found');
+
+  const refused = await talk.say({ message: 'again', consumer_key: word });
+  t.not(refused.events.at(-1)?.data['outcome'], 'COMPLETED', 'the block holds');
+  await client.call('DELETE', `/api/v1/consumers/${word}/deny`, { key: bootstrap.api_key });
+  const again = await talk.say({ message: 'again', consumer_key: word });
+  t.is(again.events.find(({ type }) => type === 'response')?.data['content'], 'echo: again');
+});
+
+test('an erased session is in no table; the other sessions of its consumer stay', async (t) => {
+  const word = marker();
+  const node = await nodeWithVendor(t, word);
+  const { client, bootstrap, databaseUrl } = node;
+  const { sessionIds } = await plant(t, node, word);
+  for (const id of sessionIds) {
+    const { status, text } = await client.call('DELETE', `/api/v1/sessions/${id}`, {
+      key: bootstrap.api_key,
+    });
+    t.is(status, 200, text);
+    const left = (await tablesWith(databaseUrl, id)).filter((name) => !tablesWithFigures.test(name));
+    t.deepEqual(left, [], id);
+  }
+  t.deepEqual(await tablesWith(databaseUrl, word), ['consumer_facts', 'consumers'], 'the profile alone');
+});
+
+test('a turn that runs during the erasure leaves no word', async (t) => {
+  const word = marker();
+  const node = await nodeWithVendor(t, word);
+  const talk = await startConversations(node);
+  const slow = await talk.agent('sim.lorem-200-20');
+  const running = talk.say({ message: `slowly ${word}`, consumer_key: word }, { agentId: slow });
+  const sessions = () => talk.get(`/api/v1/consumers/${word}/sessions`);
+  await eventually(async () => (await sessions()).data?.length === 1);
+  const erased = await node.client.call('DELETE', `/api/v1/consumers/${word}`, {
+    key: node.bootstrap.api_key,
+  });
+  t.is(erased.status, 200, erased.text);
+  await running.catch(() => undefined);
+  const closed = async (): Promise<boolean> => {
+    const owner = await ownerView(node.databaseUrl);
+    const { rows } = await owner.query('select from calls where execution_id is not null');
+    await owner.end();
+    return rows.length > 0;
+  };
+  await eventually(closed);
+  t.deepEqual(await tablesWith(node.databaseUrl, word), []);
+});

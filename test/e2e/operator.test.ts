@@ -1,0 +1,200 @@
+// The operator's endpoints: tenants, users, usage, errors, and the refusal of whom the operator has stopped.
+import test from 'ava';
+import { eventually } from '../support/clocks/eventually.js';
+import { operatorToken as token, startTestNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
+import { register } from '../support/builders/tenants.js';
+
+const shared = sharedNode(test);
+const base = '/api/v1/operator';
+
+test('lists tenants with members and the month, by search, plan and status, in pages', async (t) => {
+  const node = await shared.tenant(t);
+  const { client, bootstrap } = node;
+  const call = await client.call('POST', '/api/v3/llm/public/call', {
+    headers: { 'x-api-key': bootstrap.api_key },
+    body: { query: 'count me', model: 'sim.echo' },
+  });
+  t.is(call.status, 200);
+  const found = await eventually(async () => {
+    const answer = await client.call('GET', `${base}/tenants?search=${bootstrap.tenant_id}`, { token });
+    return answer.json.data[0]?.month.calls === 1 ? answer.json.data[0] : undefined;
+  });
+  t.like(found, { id: bootstrap.tenant_id, status: 'active', members: 1, suspend_reason: null });
+  t.is(found.month.tokens, call.json.usage.total_tokens);
+  t.is(found.month.cost, 0);
+  t.truthy(found.last_seen);
+  const one = await client.call('GET', `${base}/tenants/${bootstrap.tenant_id}`, { token });
+  t.is(one.json.data.id, bootstrap.tenant_id);
+
+  await register(node);
+  const first = await client.call('GET', `${base}/tenants?limit=1`, { token });
+  t.is(first.json.count, 1);
+  const second = await client.call('GET', `${base}/tenants?limit=1&cursor=${first.json.next_cursor}`, {
+    token,
+  });
+  t.not(second.json.data[0].id, first.json.data[0].id);
+  const free = await client.call('GET', `${base}/tenants?plan=free&limit=100`, { token });
+  t.true(free.json.data.every((row: { plan: string }) => row.plan === 'free'));
+  t.is((await client.call('GET', `${base}/tenants?search=no-such-tenant-name`, { token })).json.count, 0);
+  const unknown = await client.call('GET', `${base}/tenants/00000000-0000-4000-8000-000000000000`, { token });
+  t.is(unknown.json.error, 'tenant_not_found');
+});
+
+test('a suspended tenant is refused everywhere, its turns end, and it works again when resumed', async (t) => {
+  const { client, bootstrap } = await shared.tenant(t);
+  const { tenant_id: id, access_token: jwt, api_key: key, agent_id: agent } = bootstrap;
+  const headers = { 'x-api-key': key };
+  await client.call('PATCH', `/api/agents/${agent}`, {
+    token: jwt,
+    tenant: id,
+    body: { llm_config: { model: 'sim.lorem-5000-50' } },
+  });
+  await client.call('POST', `/api/agents/${agent}/publish`, { token: jwt, tenant: id });
+  const leaving = new AbortController();
+  t.teardown(() => leaving.abort());
+  const stream = await fetch(`${client.baseUrl}/api/v2/agents/${agent}/stream`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ message: 'go on' }),
+    signal: leaving.signal,
+  });
+  t.is(stream.status, 200);
+  const trigger = await client.call('POST', '/api/triggers', {
+    token: jwt,
+    tenant: id,
+    body: {
+      agent_id: agent,
+      name: 'in',
+      trigger_type: 'webhook',
+      trigger_config: { auth: { type: 'none' } },
+    },
+  });
+  t.is(trigger.status, 201);
+  const executions = async () =>
+    (await client.call('GET', '/api/v1/executions', { headers })).json.data as { status: string }[];
+  await eventually(async () => (await executions()).some(({ status }) => status === 'running'));
+
+  const reason = 'unpaid';
+  const suspended = await client.call('POST', `${base}/tenants/${id}/suspend`, { token, body: { reason } });
+  t.like(suspended.json.data, { id, status: 'suspended', suspend_reason: reason });
+  const byKey = await client.call('GET', '/api/quota', { headers });
+  t.is(`${byKey.status} ${byKey.json.error}`, '403 tenant_suspended');
+  const byUser = await client.call('GET', '/api/agents', { token: jwt, tenant: id });
+  t.is(`${byUser.status} ${byUser.json.error}`, '403 tenant_suspended');
+  const path = `/api/triggers/webhook/${trigger.json.data.id}`;
+  const webhook = await client.call('POST', path, { body: { message: 'hello' } });
+  t.is(`${webhook.status} ${webhook.json.error}`, '403 tenant_suspended');
+  const list = await client.call('GET', `${base}/tenants?status=suspended&limit=100`, { token });
+  t.true(list.json.data.some((row: { id: string }) => row.id === id));
+  await t.throwsAsync(async () => {
+    for await (const _ of stream.body ?? []) void _;
+  });
+
+  const resumed = await client.call('POST', `${base}/tenants/${id}/resume`, { token });
+  t.like(resumed.json.data, { status: 'active', suspend_reason: null, suspended_at: null });
+  await eventually(async () => {
+    const [first] = await executions();
+    return first?.status === 'cancelled';
+  });
+  t.is((await client.call('POST', `${base}/tenants/${id}/suspend`, { token, body: {} })).status, 400);
+});
+
+test('a disabled user is signed out everywhere until enabled', async (t) => {
+  const node = await shared.tenant(t);
+  const { client } = node;
+  const { user, tenantId } = await register(node);
+  const signIn = () =>
+    client.call('POST', '/api/auth/login', { body: { email: user.email, password: user.password } });
+  const { access_token: jwt, refresh_token: refresh } = (await signIn()).json.data;
+  const found = await client.call('GET', `${base}/users?search=${encodeURIComponent(user.email)}`, { token });
+  t.is(found.json.count, 1);
+  const [row] = found.json.data;
+  t.like(row, { email: user.email, status: 'active', tenants: [{ id: tenantId, role: 'owner' }] });
+
+  const disabled = await client.call('POST', `${base}/users/${row.id}/disable`, { token });
+  t.is(disabled.json.data.status, 'disabled');
+  const refusals = [
+    await client.call('GET', '/api/auth/me', { token: jwt }),
+    await client.call('GET', '/api/agents', { token: jwt, tenant: tenantId }),
+    await client.call('POST', '/api/auth/refresh', { body: { refresh_token: refresh } }),
+  ].map(({ status, json }) => `${status} ${json.error}`);
+  t.deepEqual([...new Set(refusals)], ['401 authentication_required']);
+  t.is((await signIn()).json.error, 'invalid_credentials', 'as for an unknown account');
+
+  t.is((await client.call('POST', `${base}/users/${row.id}/enable`, { token })).json.data.status, 'active');
+  t.is((await signIn()).status, 200);
+  const missing = await client.call('POST', `${base}/users/${tenantId}/disable`, { token });
+  t.is(missing.json.error, 'not_found');
+});
+
+test('reports usage by tenant, model and day', async (t) => {
+  const { client, bootstrap } = await shared.tenant(t);
+  await client.call('POST', '/api/v3/llm/public/call', {
+    headers: { 'x-api-key': bootstrap.api_key },
+    body: { query: 'one', model: 'sim.echo' },
+  });
+  const own = await eventually(async () => {
+    const answer = await client.call('GET', `${base}/usage?group_by=tenant`, { token });
+    return answer.json.data.groups.find(({ key }: { key: string }) => key === bootstrap.tenant_id);
+  });
+  t.is(own.calls, 1);
+  for (const by of ['model', 'day']) {
+    const { json } = await client.call('GET', `${base}/usage?group_by=${by}`, { token });
+    const sum = json.data.groups.reduce((total: number, { calls }: { calls: number }) => total + calls, 0);
+    t.is(sum, json.data.total.calls);
+    t.is(json.count, json.data.groups.length);
+  }
+  t.is((await client.call('GET', `${base}/usage?group_by=key`, { token })).status, 400);
+});
+
+test('gives a tenant a new data key', async (t) => {
+  const { client, bootstrap } = await shared.tenant(t);
+  const { access_token: jwt, tenant_id: tenant } = bootstrap;
+  const body = { name: 'kept', value: 'a value to keep', kind: 'generic' };
+  const made = await client.call('POST', '/api/secrets', { token: jwt, tenant, body });
+  t.is(made.status, 201);
+  const rotated = await client.call('POST', `${base}/tenants/${tenant}/rotate-data-key`, { token });
+  t.regex(rotated.json.message, /1 secrets were sealed again/);
+});
+
+test('all nodes tell the same errors, and the operator sees whose they are', async (t) => {
+  // Of their own: two nodes over one database.
+  // Nothing listens at the vendor's address: turns fail.
+  const environment = { OPENAI_API_KEY: 'sk-none', OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' };
+  const one = await startTestNode(t, { environment });
+  const other = await startTestNode(t, { databaseUrl: one.databaseUrl });
+  const { api_key: key, tenant_id: tenant, agent_id: agent, access_token: jwt } = one.bootstrap;
+  const headers = { 'x-api-key': key };
+  const refused = await one.client.call('GET', '/api/v1/sessions/00000000-0000-4000-8000-000000000000', {
+    headers,
+  });
+  t.is(refused.status, 404);
+  await one.client.call('PATCH', `/api/agents/${agent}`, {
+    token: jwt,
+    tenant,
+    body: { llm_config: { model: 'openai.gpt-5-mini' } },
+  });
+  await one.client.call('POST', `/api/agents/${agent}/publish`, { token: jwt, tenant });
+  const turn = await fetch(`${one.client.baseUrl}/api/v2/agents/${agent}/stream`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ message: 'fail' }),
+  });
+  t.regex(await turn.text(), /FAILED/);
+  const listed = async (node: typeof one) => (await node.client.call('GET', '/api/errors')).json;
+  const alike = await eventually(async () => {
+    const [here, there] = [await listed(one), await listed(other)];
+    return JSON.stringify(here) === JSON.stringify(there) && here.count > 0 ? here : undefined;
+  });
+  t.deepEqual(Object.keys(alike.data[0]).toSorted(), ['error', 'id', 'message', 'timestamp']);
+  const full = await other.client.call('GET', `${base}/errors`, { token });
+  const row = full.json.data.find((error: { error: string }) => error.error === refused.json.error);
+  t.like(row, { tenant, operation: 'sessions.get' });
+  t.is(row.request_id, refused.headers.get('x-request-id'));
+  t.truthy(row.node);
+  const failed = full.json.data.find(({ operation }: { operation: string }) => operation === 'turns.run');
+  t.like(failed, { tenant, request_id: null });
+  t.truthy(failed.execution_id);
+  t.true(alike.data.some(({ id }: { id: string }) => id === failed.id));
+});

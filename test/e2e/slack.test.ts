@@ -1,0 +1,126 @@
+import { createHmac } from 'node:crypto';
+import test from 'ava';
+import { eventually } from '../support/clocks/eventually.js';
+import type { TenantNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
+import { answerJson, startToolServer, type ToolServer } from '../support/servers/tool-servers.js';
+import { addSecret, createTrigger, executionsOf, type TestTrigger } from '../support/builders/triggers.js';
+
+let slack: ToolServer;
+const shared = sharedNode(test, async (atEnd) => {
+  slack = await startToolServer(atEnd, (request, response) => {
+    const { channel } = JSON.parse(request.body);
+    // Slack reports most faults with status 200.
+    answerJson(
+      response,
+      channel === 'C404' ? { ok: false, error: 'channel_not_found' } : { ok: true, ts: '9.9' },
+    );
+  });
+  return { environment: { TROUPE_SLACK_BASE_URL: slack.url } };
+});
+
+async function slackTrigger(node: TenantNode): Promise<TestTrigger> {
+  await addSecret(node, 'slack', JSON.stringify({ bot_token: 'xoxb-of-tests', signing_secret: 'signing' }));
+  return createTrigger(node, { channel: { type: 'slack', auth: { secret_ref: 'slack' } } });
+}
+
+function send(
+  node: TenantNode,
+  trigger: TestTrigger,
+  payload: object,
+  { secret = 'signing', ageSeconds = 0, headers = {} } = {},
+) {
+  const body = JSON.stringify(payload);
+  const timestamp = String(Math.floor(Date.now() / 1_000) - ageSeconds);
+  const hex = createHmac('sha256', secret).update(`v0:${timestamp}:${body}`).digest('hex');
+  return node.client.call('POST', trigger.path, {
+    body,
+    headers: {
+      'content-type': 'application/json',
+      'x-slack-request-timestamp': timestamp,
+      'x-slack-signature': `v0=${hex}`,
+      ...headers,
+    },
+  });
+}
+
+function said(text: string, event: object = {}): object {
+  const usual = { type: 'message', user: 'U1', channel: 'C1', ts: '1700000000.000100', text };
+  return { type: 'event_callback', team_id: 'T1', event_id: 'Ev1', event: { ...usual, ...event } };
+}
+
+test('a message of a thread is answered in the thread, and the thread is the session', async (t) => {
+  const node = await shared.tenant(t);
+  const trigger = await slackTrigger(node);
+  const first = await send(node, trigger, said('<@U0BOT> hello', { type: 'app_mention', channel: 'C7' }));
+  t.true(first.status < 300, first.text);
+  await send(node, trigger, said('<@U0BOT> hello', { channel: 'C7' }));
+  const heard = () => slack.heard.filter(({ body }) => JSON.parse(body).channel === 'C7');
+  await eventually(() => heard().length === 1, { everyMs: 50 });
+  t.is(heard()[0]?.path, '/api/chat.postMessage');
+  t.is(heard()[0]?.headers['authorization'], 'Bearer xoxb-of-tests');
+  t.deepEqual(JSON.parse(heard()[0]?.body ?? ''), {
+    channel: 'C7',
+    thread_ts: '1700000000.000100',
+    text: 'echo: hello',
+  });
+  const reply = { channel: 'C7', user: 'U2', ts: '1700000001.000100', thread_ts: '1700000000.000100' };
+  await send(node, trigger, said('and me?', reply));
+  await send(node, trigger, said('elsewhere', { channel: 'C7', ts: '1700000002.000100' }));
+  await send(node, trigger, said('me too', { ...reply, user: 'U1', ts: '1700000003.000100' }));
+  await eventually(() => heard().length === 4, { everyMs: 50 });
+  const runs = await executionsOf(node, trigger);
+  t.is(runs.length, 4, 'both events of one message are one');
+  const sessionOf = (input: string) => runs.find((run) => run.input_preview === input)?.session_id;
+  t.is(sessionOf('me too'), sessionOf('hello'));
+  t.is(
+    new Set(runs.map(({ session_id }) => session_id)).size,
+    3,
+    'another person has a session of their own',
+  );
+});
+
+test('the address is verified, and repeats, apps and edits run nothing', async (t) => {
+  const node = await shared.tenant(t);
+  const trigger = await slackTrigger(node);
+  const verified = await send(node, trigger, { type: 'url_verification', challenge: 'abc', token: 'x' });
+  t.is(verified.status, 200);
+  t.deepEqual(verified.json, { challenge: 'abc' });
+  const repeated = { headers: { 'x-slack-retry-num': '1', 'x-slack-retry-reason': 'http_timeout' } };
+  for (const answer of [
+    await send(node, trigger, said('again'), repeated),
+    await send(node, trigger, said('app', { bot_id: 'B1' })),
+    await send(node, trigger, said('edit', { subtype: 'message_changed' })),
+    await send(node, trigger, { type: 'event_callback', event: { type: 'reaction_added', user: 'U1' } }),
+  ]) {
+    t.is(answer.status, 200);
+  }
+  t.deepEqual(await executionsOf(node, trigger), []);
+});
+
+test('a signature that is missing, false or five minutes old is refused', async (t) => {
+  const node = await shared.tenant(t);
+  const trigger = await slackTrigger(node);
+  for (const wrong of [
+    { secret: 'other' },
+    { ageSeconds: 310 },
+    { headers: { 'x-slack-signature': '' } },
+    { headers: { 'x-slack-request-timestamp': '' } },
+  ]) {
+    const { status, json } = await send(node, trigger, said('hi'), wrong);
+    t.is(status, 401);
+    t.is(json.error, 'invalid_signature');
+  }
+  t.deepEqual(await executionsOf(node, trigger), []);
+});
+
+test('a message that Slack refuses with a success status is a failed delivery', async (t) => {
+  const node = await shared.tenant(t);
+  const trigger = await slackTrigger(node);
+  await send(node, trigger, said('hi', { channel: 'C404' }));
+  const failed = await eventually(
+    async () => (await executionsOf(node, trigger)).find((one) => one.delivery_status === 'delivery_failed'),
+    { everyMs: 50 },
+  );
+  t.is(failed.status, 'completed');
+});

@@ -1,0 +1,33 @@
+import test from 'ava';
+import { z } from 'zod';
+import { anyone, declare, OperationTable } from '../../../../src/http/operations/index.js';
+import { fieldChanges } from '../../../../src/http/operations/audit-changes.js';
+
+test('the table refuses an operation that changes something and names no action', (t) => {
+  const change = declare({
+    name: 'things.create',
+    method: 'POST',
+    path: '/api/things',
+    title: 'Make a thing',
+    access: anyone(),
+    output: z.object({}),
+    handle: () => ({}),
+  });
+  t.throws(() => new OperationTable([change]), {
+    message: 'the operation things.create (POST /api/things) changes something and names no audit action',
+  });
+  t.notThrows(() => new OperationTable([{ ...change, audit: 'things.create' }]));
+  t.notThrows(() => new OperationTable([{ ...change, method: 'GET' }]));
+});
+
+test('changes hold what differs, without secrets and texts at any depth', (t) => {
+  t.deepEqual(
+    fieldChanges(
+      { path: '/api/triggers/:id' },
+      { name: 'a', config: { cron: '1 * * * *', message: 'old words' } },
+      { name: 'a', config: { cron: '2 * * * *', message: 'new words', auth: { token: 'x' } }, value: 'y' },
+    ),
+    { config: { old: { cron: '1 * * * *' }, new: { cron: '2 * * * *' } } },
+  );
+  t.deepEqual(fieldChanges({ path: '/api/v1/sessions/:id/handoff' }, {}, { reason: 'words' }), {});
+});
