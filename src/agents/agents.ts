@@ -14,6 +14,7 @@ import {
   updateDocument,
 } from './agents.store.js';
 import { type Author, seesDrafts } from './author.js';
+import { announceDraft } from './changes.js';
 import { patchedDocument } from './document.js';
 
 /** Per tenant, without archived agents. A list without a limit returns all agents in one page. */
@@ -62,7 +63,9 @@ export class Agents {
     return refusingTakenName(patch['name'], () =>
       this.#store.inTenant(author.scope, async (tx) => {
         const row = await lockEditable(author.scope, tx, id);
-        return updateDocument(author.scope, tx, id, patchedDocument(row.document, patch));
+        const changed = await updateDocument(author.scope, tx, id, patchedDocument(row.document, patch));
+        await announceDraft(tx, id);
+        return changed;
       }),
     );
   }

@@ -25,7 +25,8 @@ import type { Snapshot } from './snapshot.js';
 import { SchemaTools } from './tools/schema-tools.js';
 import { Versions } from './versions.js';
 
-export { agentTopic } from './changes.js';
+export { seesDrafts } from './author.js';
+export { agentTopic, draftTopic } from './changes.js';
 export type { LiveAgent } from './live-agents.js';
 export type { ModelChecks } from './models.js';
 export type { RunnableAgent } from './running-agents.js';

@@ -1,7 +1,7 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 import type { ServerEvent, ServerEventBus } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import { agentTopic } from '../agents/index.js';
+import { agentTopic, draftTopic, seesDrafts } from '../agents/index.js';
 import type { RealtimeSubject } from '../conversations/realtime/index.js';
 import type { Sessions } from '../conversations/sessions/index.js';
 import type { ChangeFeed } from '../infra/storage/index.js';
@@ -65,17 +65,20 @@ export class TenantChanges implements ServerEventBus {
       if (typeof data['execution_id'] === 'string' && allows(role, 'executions:read'))
         changed(rowUri('executions', data['execution_id']));
     });
-    const stopAgents = changes.subscribe(agentTopic, {
-      onChange: (change) => {
-        if (change.tenantId === scope.tenantId) changed(rowUri('agents', change.subject));
-      },
-      // The feed does not say which agents changed. A subscriber reads again with its next call.
-      onDropEverything: () => undefined,
-    });
+    const topics = seesDrafts(role) ? [agentTopic, draftTopic] : [agentTopic];
+    const stopAgents = topics.map((topic) =>
+      changes.subscribe(topic, {
+        onChange: (change) => {
+          if (change.tenantId === scope.tenantId) changed(rowUri('agents', change.subject));
+        },
+        // The feed does not say which agents changed. A subscriber reads again with its next call.
+        onDropEverything: () => undefined,
+      }),
+    );
     const endings = this.#rows.map((row) => this.#followTurns(row, changed));
     return () => {
       stopEvents();
-      stopAgents();
+      for (const stop of stopAgents) stop();
       for (const end of endings) end();
     };
   }

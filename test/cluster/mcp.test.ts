@@ -158,6 +158,40 @@ test.serial(
   },
 );
 
+test.serial(
+  'a turn is joined by its key on another node, and outlives the client that began it',
+  async (t) => {
+    t.timeout(300_000);
+    const cluster = await startNodes(t, { count: 2 });
+    const [first, second] = cluster.nodes;
+    if (first === undefined || second === undefined) throw new Error('two nodes are needed');
+    await giveRoom(cluster, cluster.bootstrap.tenant_id);
+    const key = cluster.bootstrap.api_key;
+    const [here, there] = await Promise.all([first, second].map(({ url }) => mcpClient(t, url, key)));
+    if (here === undefined || there === undefined) throw new Error('there are two clients');
+    const agent = await slowAgent(here);
+    const request = {
+      name: 'chat_with_agent',
+      arguments: { agent_id: agent, message: 'write' },
+      _meta: { idempotency_key: 'the one turn' },
+    };
+    const executions = async (): Promise<{ id: string; outcome: string | null }[]> =>
+      structured(await answered(there, 'list_executions', { agent_id: agent }))['data'] as never;
+    const left = new AbortController();
+    const begun = here.callTool(request, { signal: left.signal });
+    const gone = t.throwsAsync(begun);
+    await eventually(async () => (await executions()).some(({ outcome }) => outcome === null));
+    left.abort();
+    await gone;
+    const results = await Promise.all([there.callTool(request), here.callTool(request)]);
+    const [joined, again] = results.map(structured);
+    t.is(joined?.['outcome'], 'COMPLETED', JSON.stringify(joined));
+    t.is(again?.['text'], joined?.['text']);
+    t.is(again?.['execution_id'], joined?.['execution_id']);
+    t.is((await executions()).length, 1);
+  },
+);
+
 /** Writes forty words, one in a hundred milliseconds. */
 async function slowAgent(client: Client | undefined): Promise<string> {
   const made = await answered(client, 'create_agent', {

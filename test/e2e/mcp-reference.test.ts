@@ -122,6 +122,37 @@ test.serial('a change of an agent reaches its subscribers and nobody else', asyn
   t.deepEqual([...new Set(updates)], [uri]);
 });
 
+test.serial('a changed draft reaches subscribers that may see drafts', async (t) => {
+  const [owner, member] = await Promise.all(
+    [node.bootstrap.api_key, await served.keyOf('member')].map((key) => mcpClient(t, node.node.baseUrl, key)),
+  );
+  if (owner === undefined || member === undefined) throw new Error('there are two');
+  const made = await owner.callTool({ name: 'create_agent', arguments: { name: `draft-${Date.now()}` } });
+  const { id } = structured(made)['data'] as { id: string };
+  const uri = `platform://agents/${id}`;
+  const updatesOf = async (client: typeof owner): Promise<string[]> => {
+    const updates: string[] = [];
+    client.setNotificationHandler('notifications/resources/updated', () => void updates.push(uri));
+    await client.listen({ resourceSubscriptions: [uri] });
+    return updates;
+  };
+  const [seen, hidden] = [await updatesOf(owner), await updatesOf(member)];
+  const at = { agent_id: id };
+  t.falsy((await owner.callTool({ name: 'update_agent', arguments: { ...at, bio: 'a draft' } })).isError);
+  await eventually(() => seen.length === 1, { what: 'the change of the draft' });
+  const tool = { ...at, name: 'weather', editor_schema: { api: { url: 'https://api.example.com' } } };
+  const added = await owner.callTool({ name: 'create_api_tool', arguments: tool });
+  t.falsy(added.isError, JSON.stringify(added));
+  await eventually(() => seen.length === 2, { what: 'the new tool' });
+  const { id: toolId } = structured(added)['data'] as { id: string };
+  await owner.callTool({ name: 'delete_api_tool', arguments: { ...at, tool_id: toolId } });
+  await eventually(() => seen.length === 3, { what: 'the deletion of the tool' });
+  await owner.callTool({ name: 'publish_agent', arguments: at });
+  // The feed keeps the order: what a member may not see would have come before.
+  await eventually(() => hidden.length === 1, { what: 'the publication' });
+  t.is(hidden.length, 1);
+});
+
 test.serial('a node that stops ends the subscriptions, and does not wait for their clients', async (t) => {
   const other = await startTestNode(t);
   const client = await mcpClient(t, other.node.baseUrl, other.bootstrap.api_key);

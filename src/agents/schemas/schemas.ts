@@ -9,6 +9,7 @@ import { approvalOf, approves, isApproved, mayNotSend, type Vault } from '../../
 import { lockEditable, present } from '../agents.js';
 import { findAgent, touchAgent } from '../agents.store.js';
 import type { Author } from '../author.js';
+import { announceDraft } from '../changes.js';
 import { destinationsOf, forbiddenDestinations } from './destinations.js';
 import { patchedSchema, type SchemaDocument, type SchemaType } from './document.js';
 import {
@@ -135,6 +136,7 @@ export class Schemas {
         await lockEditable(scope, tx, agentId);
         const result = await work(tx);
         await touchAgent(scope, tx, agentId);
+        await announceDraft(tx, agentId);
         return result;
       });
     } catch (error) {
