@@ -55,13 +55,16 @@ export class AttemptRun {
 
   async open(): Promise<void> {
     const { signal, request, mayBegin } = this.#call;
-    const { beforeAttempt, breakers } = this.#ports;
+    const { beforeAttempt, breakers, loads } = this.#ports;
+    // Before the wait for the ledger: calls that arrive together are to take different keys.
+    loads?.begin(this.#start.target.credential);
     if (beforeAttempt !== undefined) {
       try {
         await beforeAttempt(this.#start);
       } catch (refusal) {
         const { model, credential } = this.#start.target;
         breakers.abstained(model.vendor, credential.id);
+        loads?.end(credential);
         throw refusal;
       }
     }
@@ -103,6 +106,7 @@ export class AttemptRun {
   settle(): AttemptReport {
     this.#call.signal.removeEventListener('abort', this.#onAbort);
     const attempt = this.#attempt;
+    this.#ports.loads?.end(this.#start.target.credential);
     if (attempt !== undefined && !attempt.ended) {
       attempt.abort();
       for (const item of attempt.take()) this.#take(item);
@@ -200,11 +204,18 @@ export class AttemptRun {
     });
   }
 
+  #leaveOut({ target: { model, credential }, error }: AttemptReport): void {
+    const { breakers, time, onKeyRefused } = this.#ports;
+    const isNew = breakers.refused(model.vendor, credential.id, time.monotonicMs());
+    if (isNew && error !== undefined) onKeyRefused?.(credential, error);
+  }
+
   #learn(report: AttemptReport): void {
     const { breakers, observations, time } = this.#ports;
     const { model, credential } = report.target;
     const verdict = verdictOf(report);
-    if (verdict === 'good') breakers.succeeded(model.vendor, credential.id);
+    if (isRefusedKey(report)) this.#leaveOut(report);
+    else if (verdict === 'good') breakers.succeeded(model.vendor, credential.id);
     else if (verdict === 'bad') breakers.failed(model.vendor, credential.id, time.monotonicMs());
     else breakers.abstained(model.vendor, credential.id);
     if (verdict === 'none') return;
@@ -213,6 +224,11 @@ export class AttemptRun {
       ...(report.firstSignalMs !== undefined && { firstSignalMs: report.firstSignalMs }),
     });
   }
+}
+
+/** A tenant's key that is refused keeps its own count: the tenant is to see the refusal, not to pay less for it. */
+function isRefusedKey({ error, payer }: AttemptReport): boolean {
+  return payer === 'platform' && (error?.failure === 'credential' || error?.failure === 'exhausted');
 }
 
 function outcomeOf(error: VendorError | undefined): AttemptOutcome {

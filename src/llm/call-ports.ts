@@ -4,7 +4,8 @@ import type { LeaveSignal } from '../kernel/leave-signal.js';
 import type { AttemptPorts } from './open-attempt.js';
 import type { CircuitBreakers } from './routing/circuit-breakers.js';
 import type { Observations } from './routing/observations.js';
-import type { CallPlan } from './routing/plan.js';
+import type { KeyLoads } from './routing/key-loads.js';
+import type { CallPlan, Credential } from './routing/plan.js';
 import type { VendorError } from './vendor-error.js';
 
 export interface CallLimits {
@@ -28,6 +29,9 @@ export interface CallPorts extends AttemptPorts {
   readonly newId: (attemptNumber: number) => string;
   readonly breakers: CircuitBreakers;
   readonly observations?: Observations;
+  readonly loads?: KeyLoads;
+  /** Told when the vendor refuses a key of the platform that it took before. */
+  readonly onKeyRefused?: (credential: Credential, error: VendorError) => void;
   /** Awaited before anything is sent. Its error ends the call: a refusal by the platform is not the vendor's failure. */
   readonly beforeAttempt?: (start: AttemptStart) => Promise<void>;
   /** Awaited before the answer ends, once for each start that returned. */

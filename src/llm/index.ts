@@ -19,6 +19,8 @@ export {
   readCompatibleVendors,
   type CompatibleVendor,
 } from './catalogue/models-file.js';
+export type { CloudVendor, SecretReference } from './clouds/cloud-vendor.js';
+export { parseVendorsFile, type Reference } from './catalogue/vendors-file.js';
 export { costOf, sumOfCosts } from './catalogue/price.js';
 export { assumedOutput, estimateInputTokens, estimateTokens } from './estimate.js';
 export { listVendorModels } from './list-models.js';
@@ -26,6 +28,7 @@ export { historyFor, pinOf } from './history.js';
 export { LeaveController, type LeaveSignal } from '../kernel/leave-signal.js';
 export { chooseModel, type Choice, type Routing } from './routing/choose-model.js';
 export { CircuitBreakers } from './routing/circuit-breakers.js';
+export { KeyLoads } from './routing/key-loads.js';
 export { Observations } from './routing/observations.js';
 export { planTargets, type CallPlan, type Credential, type Keyring, type Target } from './routing/plan.js';
 export type { CallTime } from './transport/call-time.js';
@@ -36,4 +39,4 @@ export type { VendorAdapter } from './vendor.js';
 export { adaptersByVendor, defaultBaseUrls } from './vendors.js';
 export { argumentsObject } from './reply-json.js';
 export { unpackSignature, packSignature } from './packed-signature.js';
-export { VendorKeys, type TenantKey, type VendorSettings } from './vendor-keys.js';
+export { type PlatformKey, VendorKeys, type TenantKey, type VendorSettings } from './vendor-keys.js';

@@ -41,6 +41,7 @@ export function openAttempt(start: AttemptStart, ports: AttemptPorts, clocks: Cl
     baseUrl: credential.baseUrl,
     credentialId: credential.id,
     secret: credential.reveal(),
+    signer: credential.signer,
     pools: ports.pools,
     time: ports.time,
     clocks,

@@ -1,3 +1,4 @@
+import type { Ready } from '../kernel/ready.js';
 import type { LlmRequest, ReplyItem } from './contract.js';
 import type { VendorError } from './vendor-error.js';
 
@@ -14,6 +15,20 @@ export interface VendorRequest {
   readonly path: string;
   readonly body: string;
 }
+
+/** A request before it is authorized. */
+export interface UnsignedRequest {
+  readonly method: 'GET' | 'POST';
+  readonly origin: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** Wall clock. */
+  readonly nowMs: number;
+}
+
+/** The headers that authorize a request; they replace those of the same name. Rejects if no token can be had. */
+export type RequestSigner = (request: UnsignedRequest) => Ready<Readonly<Record<string, string>>>;
 
 export interface SseEvent {
   /** Empty if the vendor sends none. */

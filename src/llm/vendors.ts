@@ -1,6 +1,7 @@
 import { anthropicAdapter } from './anthropic/adapter.js';
 import type { CompatibleVendor } from './catalogue/models-file.js';
 import { assertNewVendor } from './catalogue/catalogue.js';
+import type { CloudVendor } from './clouds/cloud-vendor.js';
 import { compatibleAdapter } from './compatible/adapter.js';
 import { googleAdapter } from './google/adapter.js';
 import { openaiAdapter } from './openai/adapter.js';
@@ -20,6 +21,7 @@ export const defaultBaseUrls = {
 /** One adapter per vendor: the built-in vendors and the operator's own. */
 export function adaptersByVendor(
   compatible: readonly CompatibleVendor[],
+  clouds: readonly CloudVendor[] = [],
 ): ReadonlyMap<string, VendorAdapter> {
   const adapters = new Map<string, VendorAdapter>();
   for (const adapter of [openaiAdapter, anthropicAdapter, googleAdapter, xaiAdapter, openrouterAdapter]) {
@@ -29,5 +31,6 @@ export function adaptersByVendor(
     assertNewVendor(vendor.name);
     adapters.set(vendor.name, compatibleAdapter(vendor.name));
   }
+  for (const { name, adapter } of clouds) adapters.set(name, adapter);
   return adapters;
 }

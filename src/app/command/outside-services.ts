@@ -64,11 +64,11 @@ async function checkIssuer(settings: Settings): Promise<readonly Finding[]> {
 async function checkModels(settings: Settings): Promise<readonly Finding[]> {
   const what = 'models';
   return attempt(what, 'correct the named setting', async () => {
-    const { vendors, compatible } = await vendorSettings(settings);
-    const keyed = Object.entries(vendors).flatMap(([vendor, { apiKey }]) =>
-      apiKey === undefined ? [] : [vendor],
+    const { vendors, compatible, clouds = [] } = await vendorSettings(settings);
+    const keyed = Object.entries(vendors).flatMap(([vendor, { apiKeys = [] }]) =>
+      apiKeys.length === 0 ? [] : [vendor],
     );
-    const known = [...keyed, ...compatible.map(({ name }) => name)];
+    const known = [...keyed, ...[...compatible, ...clouds].map(({ name }) => name)];
     return known.length === 0
       ? 'no vendor has a key; tenants may bring their own'
       : `keys for ${known.join(', ')}`;

@@ -1,33 +1,71 @@
 /** Reads the settings of external services: the model vendors and the token issuer. */
 import { readFile } from 'node:fs/promises';
 import type { AccessSettings } from '../../models/calls/index.js';
-import type { Settings } from '../../kernel/config/index.js';
-import { parseModels, readCompatibleVendors } from '../../llm/index.js';
+import { readSecretAt, type Settings } from '../../kernel/config/index.js';
+import {
+  builtInModels,
+  type CloudVendor,
+  parseModels,
+  parseVendorsFile,
+  type PlatformKey,
+  readCompatibleVendors,
+} from '../../llm/index.js';
 
 export async function vendorSettings(settings: Settings): Promise<AccessSettings> {
-  const { modelsFile, compatibleVendors } = settings;
+  const { modelsFile, vendorsFile, compatibleVendors } = settings;
   return {
     vendors: {
-      openai: { apiKey: settings.openaiKey, baseUrl: settings.openaiBaseUrl },
-      anthropic: { apiKey: settings.anthropicKey, baseUrl: settings.anthropicBaseUrl },
-      google: { apiKey: settings.geminiKey, baseUrl: settings.geminiBaseUrl },
-      xai: { apiKey: settings.xaiKey, baseUrl: settings.xaiBaseUrl },
-      openrouter: { apiKey: settings.openrouterKey, baseUrl: settings.openrouterBaseUrl },
+      openai: {
+        apiKeys: keysOf('OPENAI', settings.openaiKey, settings.openaiKeys),
+        baseUrl: settings.openaiBaseUrl,
+      },
+      anthropic: {
+        apiKeys: keysOf('ANTHROPIC', settings.anthropicKey, settings.anthropicKeys),
+        baseUrl: settings.anthropicBaseUrl,
+      },
+      google: {
+        apiKeys: keysOf('GEMINI', settings.geminiKey, settings.geminiKeys),
+        baseUrl: settings.geminiBaseUrl,
+      },
+      xai: { apiKeys: keysOf('XAI', settings.xaiKey, settings.xaiKeys), baseUrl: settings.xaiBaseUrl },
+      openrouter: {
+        apiKeys: keysOf('OPENROUTER', settings.openrouterKey, settings.openrouterKeys),
+        baseUrl: settings.openrouterBaseUrl,
+      },
     },
     compatible: compatibleVendors === undefined ? [] : readCompatibleVendors(compatibleVendors),
+    clouds: vendorsFile === undefined ? [] : await cloudsOf(vendorsFile),
     models: modelsFile === undefined ? [] : await modelsOf(modelsFile),
     sim: settings.sim ?? settings.seed === 'demo',
   };
 }
 
+/** The keys of a vendor, each with the setting that holds it, for the log. */
+function keysOf(prefix: string, only: string | undefined, several: readonly string[] = []): PlatformKey[] {
+  const first = only === undefined ? [] : [{ place: `${prefix}_API_KEY`, value: only }];
+  return [
+    ...first,
+    ...several.map((value, index) => ({ place: `${prefix}_API_KEYS, key ${index + 1}`, value })),
+  ];
+}
+
 async function modelsOf(path: string): Promise<AccessSettings['models']> {
-  let text: string;
+  return parseModels(`TROUPE_MODELS_FILE (${path})`, await textOf('TROUPE_MODELS_FILE', path));
+}
+
+async function cloudsOf(path: string): Promise<readonly CloudVendor[]> {
+  return parseVendorsFile(`TROUPE_VENDORS_FILE (${path})`, await textOf('TROUPE_VENDORS_FILE', path), {
+    known: builtInModels(),
+    resolve: readSecretAt,
+  });
+}
+
+async function textOf(variable: string, path: string): Promise<string> {
   try {
-    text = await readFile(path, 'utf8');
+    return await readFile(path, 'utf8');
   } catch (cause) {
-    throw new Error(`the file in TROUPE_MODELS_FILE (${path}) cannot be read`, { cause });
+    throw new Error(`the file in ${variable} (${path}) cannot be read`, { cause });
   }
-  return parseModels(`TROUPE_MODELS_FILE (${path})`, text);
 }
 
 export function outsideIssuerOf({ oidcIssuer, oidcAudience }: Settings) {

@@ -13,6 +13,7 @@ import {
   text,
   wholeNumber,
 } from './setting.js';
+import { vendorTable } from './vendor-table.js';
 
 const port = wholeNumber(0, 65_535);
 
@@ -20,14 +21,6 @@ function cidr(value: string): string {
   if (ipaddr.isValidCIDR(value)) return value;
   if (ipaddr.isValid(value)) return `${value}/${value.includes(':') ? 128 : 32}`;
   throw new Error(`contains ${value}, which is not an address range`);
-}
-
-function json(value: string): unknown {
-  try {
-    return JSON.parse(value) as unknown;
-  } catch {
-    throw new Error('is not valid JSON');
-  }
 }
 
 const role = oneOf('edge', 'worker');
@@ -294,52 +287,7 @@ export const settingTable = {
     flag,
     { fallback: 'off' },
   ),
-  openaiKey: setting('OPENAI_API_KEY', "the platform's OpenAI key", 'sk-…', text, { secret: true }),
-  openaiBaseUrl: setting(
-    'OPENAI_BASE_URL',
-    'URL of the OpenAI API, with /v1',
-    'https://api.openai.com/v1',
-    address('http', 'https'),
-  ),
-  anthropicKey: setting('ANTHROPIC_API_KEY', "the platform's Anthropic key", 'sk-ant-…', text, {
-    secret: true,
-  }),
-  anthropicBaseUrl: setting(
-    'ANTHROPIC_BASE_URL',
-    'URL of the Anthropic API',
-    'https://api.anthropic.com',
-    address('http', 'https'),
-  ),
-  geminiKey: setting('GEMINI_API_KEY', "the platform's Google key", 'AIza…', text, { secret: true }),
-  geminiBaseUrl: setting(
-    'GEMINI_BASE_URL',
-    'URL of the Gemini API',
-    'https://generativelanguage.googleapis.com',
-    address('http', 'https'),
-  ),
-  xaiKey: setting('XAI_API_KEY', "the platform's xAI key", 'xai-…', text, { secret: true }),
-  xaiBaseUrl: setting(
-    'XAI_BASE_URL',
-    'URL of the xAI API, with /v1',
-    'https://api.x.ai/v1',
-    address('http', 'https'),
-  ),
-  openrouterKey: setting('OPENROUTER_API_KEY', "the platform's OpenRouter key", 'sk-or-…', text, {
-    secret: true,
-  }),
-  openrouterBaseUrl: setting(
-    'OPENROUTER_BASE_URL',
-    'URL of the OpenRouter API, with /api/v1',
-    'https://openrouter.ai/api/v1',
-    address('http', 'https'),
-  ),
-  compatibleVendors: setting(
-    'OPENAI_COMPATIBLE_VENDORS',
-    'further vendors with an OpenAI-compatible API, as a JSON array',
-    '[{"name":"local","base_url":"http://127.0.0.1:11434/v1","models":["llama3"]}]',
-    json,
-    { secret: true },
-  ),
+  ...vendorTable,
   twilioBaseUrl: setting(
     'TROUPE_TWILIO_BASE_URL',
     'URL of the Twilio API',

@@ -27,10 +27,15 @@ const thinkingBudget = { low: 2048, medium: 8192, high: 24_576 } as const satisf
 >;
 
 export function toAnthropicRequest(request: LlmRequest, model: VendorModel): VendorRequest {
+  return { path: '/v1/messages', body: JSON.stringify(anthropicBody(request, model)) };
+}
+
+/** The body, for clouds that serve it at other paths. */
+export function anthropicBody(request: LlmRequest, model: VendorModel) {
   const system = systemText(request);
   const thinking = thinkingOf(request, model);
   const maxTokens = Math.min(request.maxTokens ?? defaultMaxTokens, model.maxOutputTokens);
-  const body = {
+  return {
     model: model.name,
     // A budget for thoughts counts in the bound of the output, so the answer keeps the room that was asked for.
     max_tokens: Math.min(maxTokens + thinking.budget, model.maxOutputTokens),
@@ -43,7 +48,6 @@ export function toAnthropicRequest(request: LlmRequest, model: VendorModel): Ven
     ...(request.stop !== undefined && request.stop.length > 0 && { stop_sequences: [...request.stop] }),
     ...(request.stream && { stream: true as const }),
   } satisfies MessageCreateParams;
-  return { path: '/v1/messages', body: JSON.stringify(body) };
 }
 
 function systemText(request: LlmRequest): string {

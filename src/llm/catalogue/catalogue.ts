@@ -63,9 +63,9 @@ export function builtInModels(): readonly ModelEntry[] {
   });
 }
 
-/** Refuses compatible vendors that would hide a built-in one. */
-export function assertNewVendor(name: string): void {
+/** Refuses vendors of the operator that would hide a built-in one. */
+export function assertNewVendor(name: string, source = 'OPENAI_COMPATIBLE_VENDORS'): void {
   if (name === 'sim' || builtInVendors.some((known) => known === name)) {
-    throw new CatalogueError('OPENAI_COMPATIBLE_VENDORS', `the name ${name} belongs to a built-in vendor`);
+    throw new CatalogueError(source, `the name ${name} belongs to a built-in vendor`);
   }
 }

@@ -64,7 +64,7 @@ export function readCompatibleVendors(value: unknown): readonly CompatibleVendor
   }));
 }
 
-const modest = {
+export const modest = {
   tier: 'economical',
   context_window: 32_768,
   max_output_tokens: 8_192,
@@ -72,7 +72,7 @@ const modest = {
   capabilities: ['text', 'tools', 'temperature'],
 };
 
-function parsed(source: string, text: string): unknown {
+export function parsed(source: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -81,7 +81,7 @@ function parsed(source: string, text: string): unknown {
   }
 }
 
-function checked<Output>(source: string, schema: z.ZodType<Output>, value: unknown): Output {
+export function checked<Output>(source: string, schema: z.ZodType<Output>, value: unknown): Output {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const [issue] = result.error.issues;

@@ -60,8 +60,18 @@ export class CircuitBreakers {
     breaker.probeUntilMs = 0;
     if (!probing && breaker.failures < breakerLimits.failuresMax) return;
     const openMs = breakerLimits.openMs * 2 ** Math.min(breaker.openedTimes, 10);
-    breaker.openUntilMs = nowMs + Math.min(breakerLimits.openMsMax, openMs);
-    breaker.openedTimes += 1;
+    open(breaker, nowMs, Math.min(breakerLimits.openMsMax, openMs));
+  }
+
+  /**
+   * The vendor refuses the key itself: one refusal is enough, and seconds do not change it. True if the breaker was closed
+   * before.
+   */
+  refused(vendor: string, credentialId: string, nowMs: number): boolean {
+    const wasOpen = this.isOpen(vendor, credentialId, nowMs);
+    const key = keyOf(vendor, credentialId);
+    open(this.#breakers.get(key) ?? this.#add(key), nowMs, breakerLimits.openMsMax);
+    return !wasOpen;
   }
 
   #add(key: string): Breaker {
@@ -79,6 +89,12 @@ export class CircuitBreakers {
     this.#breakers.set(key, breaker);
     return breaker;
   }
+}
+
+function open(breaker: Breaker, nowMs: number, openMs: number): void {
+  breaker.openUntilMs = nowMs + openMs;
+  breaker.probeUntilMs = 0;
+  breaker.openedTimes += 1;
 }
 
 function keyOf(vendor: string, credentialId: string): string {

@@ -1,4 +1,5 @@
 import type { CatalogueModel } from '../catalogue/model.js';
+import type { RequestSigner } from '../vendor.js';
 
 /** A key to a vendor, and the payer of its calls. */
 export interface Credential {
@@ -10,6 +11,10 @@ export interface Credential {
   readonly baseUrl: string;
   /** A function, so that no printed value shows the secret; undefined for servers that need none. */
   readonly reveal: () => string | undefined;
+  /** Where the operator wrote the key, for the log. */
+  readonly place?: string;
+  /** Signs each request, for vendors to which no fixed header is enough. */
+  readonly signer?: RequestSigner;
 }
 
 export interface Target {
@@ -27,8 +32,8 @@ export interface CallPlan {
 export interface Keyring {
   /** The tenant's own key for this vendor, if it has one. */
   readonly tenant: (vendor: string) => Credential | undefined;
-  /** The platform's credential, if there is one. */
-  readonly platform: (vendor: string) => Credential | undefined;
+  /** The platform's credentials for this vendor, in the order in which they are to be tried. */
+  readonly platform: (vendor: string) => readonly Credential[];
 }
 
 /**
@@ -47,9 +52,8 @@ export function planTargets(
     const own = keyring.tenant(model.vendor);
     if (own !== undefined) targets.push({ model, credential: own });
     const platform = keyring.platform(model.vendor);
-    if (platform === undefined) continue;
-    if (tierAllowed(model)) targets.push({ model, credential: platform });
-    else tierBarred = true;
+    if (platform.length > 0 && !tierAllowed(model)) tierBarred = true;
+    else for (const credential of platform) targets.push({ model, credential });
   }
   return { targets, tierBarred };
 }

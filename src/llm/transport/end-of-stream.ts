@@ -1,12 +1,12 @@
 import type { ReplyItem } from '../contract.js';
 import type { StreamReader } from '../vendor.js';
-import type { SseParser } from './sse-parser.js';
+import type { EventParser } from './event-parser.js';
 
 /**
  * The connection has ended. A last event without its blank line still counts, unless it cannot be read: then it is the
  * torn edge of a stream that was cut, and not nonsense of the vendor's.
  */
-export function readEnd(parser: SseParser, reader: StreamReader, out: ReplyItem[]): void {
+export function readEnd(parser: EventParser, reader: StreamReader, out: ReplyItem[]): void {
   if (out.at(-1)?.type === 'failure') return;
   const tail: ReplyItem[] = [];
   parser.end((event) => reader.read(event, tail));

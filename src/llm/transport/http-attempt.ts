@@ -3,13 +3,22 @@ import type { LlmRequest, ReplyItem } from '../contract.js';
 import { header } from '../failure-class.js';
 import { parseJson } from '../reply-json.js';
 import { VendorError } from '../vendor-error.js';
-import type { Headers, StreamReader, VendorAdapter, VendorModel } from '../vendor.js';
+import type {
+  Headers,
+  RequestSigner,
+  StreamReader,
+  UnsignedRequest,
+  VendorAdapter,
+  VendorModel,
+} from '../vendor.js';
 import type { ClockLimits } from './attempt-clocks.js';
 import { AttemptFeed, type Attempt } from './attempt-feed.js';
 import type { CallTime } from './call-time.js';
 import { readEnd } from './end-of-stream.js';
 import { transportLimits } from './limits.js';
 import type { ReplyListener, VendorPools } from './pools.js';
+import { EventStreamParser, eventStreamType } from './event-stream-parser.js';
+import type { EventParser } from './event-parser.js';
 import { SseParser } from './sse-parser.js';
 
 /** How long a connection may stay open after the vendor said that it has sent everything. */
@@ -23,6 +32,7 @@ export interface HttpAttemptOptions {
   readonly baseUrl: string;
   readonly credentialId: string;
   readonly secret: string | undefined;
+  readonly signer?: RequestSigner | undefined;
   readonly pools: VendorPools;
   readonly time: CallTime;
   readonly clocks: ClockLimits;
@@ -35,39 +45,72 @@ export function openHttpAttempt(options: HttpAttemptOptions): Attempt {
     time: options.time,
     clocks: options.clocks,
   });
-  try {
-    send(feed, options);
-  } catch (cause) {
-    // The base address is invalid, or a header cannot be sent.
-    feed.fail(
-      new VendorError('unavailable', 'the request could not be sent', {
-        vendor: options.adapter.vendor,
-        cause,
-      }),
-    );
-  }
+  sending(feed, options, () => send(feed, options));
   return feed;
+}
+
+function sending(feed: AttemptFeed, options: HttpAttemptOptions, work: () => void): void {
+  try {
+    work();
+  } catch (cause) {
+    feed.fail(notSent(options, cause));
+  }
+}
+
+/** The vendor cannot be given the request, the base address is invalid, or a header cannot be sent. */
+function notSent({ adapter }: HttpAttemptOptions, cause: unknown): VendorError {
+  if (cause instanceof VendorError) return cause;
+  const { vendor } = adapter;
+  return new VendorError('unavailable', 'the request could not be sent', { vendor, cause });
 }
 
 function send(feed: AttemptFeed, options: HttpAttemptOptions): void {
   const { adapter, request, secret } = options;
   const base = baseOf(options.baseUrl);
   const { path, body } = adapter.toRequest(request, options.model);
-  const sent = options.pools.dispatch(
-    base.origin,
-    options.credentialId,
-    {
-      path: base.path + path,
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: request.stream ? 'text/event-stream' : 'application/json',
-        ...adapter.authorization(secret),
-      },
-      body,
+  const handler = new ReplyHandler(feed, options);
+  const unsigned: UnsignedRequest = {
+    method: 'POST',
+    origin: base.origin,
+    path: base.path + path,
+    headers: {
+      'content-type': 'application/json',
+      accept: request.stream ? 'text/event-stream' : 'application/json',
+      ...adapter.authorization(secret),
     },
-    new ReplyHandler(feed, options),
+    body,
+    nowMs: options.time.wallMs(),
+  };
+  if (options.signer === undefined) return dispatch(feed, options, unsigned, handler);
+  void signed(options.signer, unsigned).then(
+    (request) => sending(feed, options, () => dispatch(feed, options, request, handler)),
+    (cause: unknown) => feed.fail(unsignable(options, cause)),
   );
+}
+
+async function signed(signer: RequestSigner, request: UnsignedRequest): Promise<UnsignedRequest> {
+  return { ...request, headers: { ...request.headers, ...(await signer(request)) } };
+}
+
+/** The key is no key, or the service that gives out tokens does not answer. */
+function unsignable({ adapter }: HttpAttemptOptions, cause: unknown): VendorError {
+  const reason = cause instanceof Error ? cause.message : 'no reason was given';
+  return new VendorError('credential', `the request could not be signed: ${reason}`, {
+    vendor: adapter.vendor,
+    cause,
+  });
+}
+
+function dispatch(
+  feed: AttemptFeed,
+  options: HttpAttemptOptions,
+  { method, origin, path, headers, body }: UnsignedRequest,
+  handler: ReplyHandler,
+): void {
+  // The caller may have left while the request was signed.
+  if (feed.ended) return;
+  const { adapter } = options;
+  const sent = options.pools.dispatch(origin, options.credentialId, { path, method, headers, body }, handler);
   if (!sent) {
     const error = new VendorError('unavailable', 'too many calls to this vendor are under way', {
       vendor: adapter.vendor,
@@ -97,7 +140,7 @@ function baseOf(baseUrl: string): Base {
 }
 
 type Mode =
-  | { readonly kind: 'stream'; readonly parser: SseParser; readonly reader: StreamReader; bytes: number }
+  | { readonly kind: 'stream'; readonly parser: EventParser; readonly reader: StreamReader; bytes: number }
   | { readonly kind: 'whole' | 'error'; readonly chunks: Buffer[]; bytes: number };
 
 /** Reads the reply by its status and content type, not by what the request asked for. */
@@ -193,11 +236,14 @@ class ReplyHandler implements ReplyListener {
   #modeOf(status: number, contentType: string): Mode {
     if (status >= 300) return { kind: 'error', chunks: [], bytes: 0 };
     const isJson = /\bjson\b/i.test(contentType);
-    const isStream = /\bevent-stream\b/i.test(contentType) || (this.#options.request.stream && !isJson);
+    const isBinary = contentType.startsWith(eventStreamType);
+    const isStream =
+      isBinary || /\bevent-stream\b/i.test(contentType) || (this.#options.request.stream && !isJson);
     if (!isStream) return { kind: 'whole', chunks: [], bytes: 0 };
+    const { eventBytesMax } = transportLimits;
     return {
       kind: 'stream',
-      parser: new SseParser(transportLimits.eventBytesMax),
+      parser: isBinary ? new EventStreamParser(eventBytesMax) : new SseParser(eventBytesMax),
       reader: this.#options.adapter.reader(),
       bytes: 0,
     };

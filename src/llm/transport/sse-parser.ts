@@ -1,23 +1,17 @@
 import type { SseEvent } from '../vendor.js';
+import { EventTooLargeError, type EventParser } from './event-parser.js';
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const colon = 0x3a;
 const space = 0x20;
 
-export class EventTooLargeError extends Error {
-  constructor(bytesMax: number) {
-    super(`an event of more than ${bytesMax} bytes`);
-    this.name = 'EventTooLargeError';
-  }
-}
-
 /**
  * Server-sent events from bytes that may be cut anywhere: inside a character, between CR and LF, inside a field's name.
  * It works on bytes and decodes only whole lines, so a cut character never shows. Comments, ids and retry times are
  * skipped. `end` also delivers a last event whose blank line never came: several vendors forget it.
  */
-export class SseParser {
+export class SseParser implements EventParser {
   readonly #eventBytesMax: number;
   #rest: Buffer | undefined;
   #restScanned = 0;

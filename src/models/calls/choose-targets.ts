@@ -8,6 +8,7 @@ import {
   type CircuitBreakers,
   type Credential,
   hasImages,
+  type KeyLoads,
   type Keyring,
   type Observations,
   type Origin,
@@ -35,6 +36,7 @@ export interface ChoosingParts {
   readonly platformKeys: boolean;
   readonly breakers: CircuitBreakers;
   readonly observations: Observations;
+  readonly loads: KeyLoads;
   readonly nowMs: () => number;
   /** Whether the caller's key may ask for the model. */
   readonly mayAsk: (model: string) => boolean;
@@ -45,7 +47,7 @@ export function chooseTargets(
   own: ReadonlyMap<string, Credential>,
   parts: ChoosingParts,
 ): ChosenTargets {
-  const keyring = keyringOf(own, parts.access, parts.platformKeys);
+  const keyring = keyringOf(own, parts.access, parts.platformKeys, parts.loads);
   if (order.model !== 'auto') return named(order, keyring, parts);
   return continued(order, keyring, parts) ?? routed(order, keyring, parts);
 }
@@ -54,10 +56,14 @@ export function keyringOf(
   own: ReadonlyMap<string, Credential>,
   { keys }: VendorAccess,
   platformKeys = true,
+  loads?: KeyLoads,
 ): Keyring {
   return {
     tenant: (vendor) => own.get(vendor),
-    platform: (vendor) => (platformKeys || vendor === 'sim' ? keys.platform(vendor) : undefined),
+    platform: (vendor) => {
+      const all = platformKeys || vendor === 'sim' ? keys.platform(vendor) : [];
+      return loads === undefined ? all : loads.inOrder(all);
+    },
   };
 }
 
@@ -75,7 +81,7 @@ function named(
   if (planTargets([model], keyring, isAllowed).targets.length === 0) {
     // A model outside the tiers cannot use a platform key, so the tier is reported first.
     if (!isAllowed(model)) throw outsideTiers(model, order);
-    const withheld = !platformKeys && access.keys.platform(model.vendor) !== undefined;
+    const withheld = !platformKeys && access.keys.platform(model.vendor).length > 0;
     throw withheld ? unverified(model.id) : unavailable(model.id);
   }
   if (!canRead(model, order)) throw cannotSee(model);
@@ -85,7 +91,7 @@ function named(
     plan: { targets: makersFirst(targets, pinOf(order.request.messages)), mayEnlarge: false },
     routing: undefined,
     tierRefusalOf: (refused) =>
-      isAllowed(refused) || keyring.platform(refused.vendor) === undefined
+      isAllowed(refused) || keyring.platform(refused.vendor).length === 0
         ? undefined
         : outsideTiers(refused, order),
   };
@@ -155,13 +161,13 @@ function routed(order: CallOrder, keyring: Keyring, parts: ChoosingParts): Chose
   const models = ofProvider.filter(({ id }) => parts.mayAsk(id));
   if (models.length === 0 && ofProvider.length > 0) throw notForKey('auto');
   const keysOf = (vendor: string): readonly Credential[] =>
-    [keyring.tenant(vendor), keyring.platform(vendor)].filter((key) => key !== undefined);
+    [keyring.tenant(vendor), ...keyring.platform(vendor)].filter((key) => key !== undefined);
   const observed = (model: string) => observations.of(model, nowMs);
   const isWell = ({ vendor }: CatalogueModel): boolean =>
     keysOf(vendor).some(({ id }) => !breakers.isOpen(vendor, id, nowMs));
   const hasKey = ({ vendor }: CatalogueModel): boolean => keysOf(vendor).length > 0;
   const isWithheld = ({ vendor, tier }: CatalogueModel): boolean =>
-    vendor !== 'sim' && tiers.includes(tier) && access.keys.platform(vendor) !== undefined;
+    vendor !== 'sim' && tiers.includes(tier) && access.keys.platform(vendor).length > 0;
   const choice =
     chooseModel(order.request, models, { tiers, isAvailable: isWell, observed }) ??
     // If the circuit breakers exclude every model, one of them is tried anyway.

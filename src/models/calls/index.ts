@@ -66,6 +66,8 @@ export function createCalls(platform: CallsPlatform, options: CallsOptions): Cal
     chance,
     newId,
     processId,
+    onKeyRefused: ({ vendor, place = `the key of ${vendor}` }, error) =>
+      report(`asking ${vendor} with ${place}, which is left out for a while`, error),
   });
   const cache = new ResponseCache(new AnswerStore({ shared, time }));
   return {

@@ -11,7 +11,9 @@ import {
   type CallOutcome,
   CircuitBreakers,
   costOf,
+  type Credential,
   type Hear,
+  KeyLoads,
   Observations,
   type Routing,
   runCall,
@@ -19,6 +21,7 @@ import {
   sumOfCosts,
   type Target,
   type Usage,
+  type VendorError,
   VendorPools,
   zeroUsage,
 } from '../../llm/index.js';
@@ -51,6 +54,8 @@ export interface ModelCallParts {
   readonly time: Time;
   readonly processId: string;
   readonly chance: () => number;
+  /** Told when a vendor refuses a key of the platform. */
+  readonly onKeyRefused?: ((credential: Credential, error: VendorError) => void) | undefined;
   readonly newId: () => string;
 }
 
@@ -102,6 +107,7 @@ export class ModelCalls {
   readonly #pools = new VendorPools();
   readonly #breakers = new CircuitBreakers();
   readonly #observations = new Observations();
+  readonly #loads = new KeyLoads();
   #running = 0;
   #idle: (() => void) | undefined;
 
@@ -163,6 +169,7 @@ export class ModelCalls {
           platformKeys,
           breakers: this.#breakers,
           observations: this.#observations,
+          loads: this.#loads,
           nowMs: () => time.monotonicMs(),
         }),
       ),
@@ -183,7 +190,7 @@ export class ModelCalls {
     const own = await ownKeys.of(scope);
     const platformKeys = (await mayUsePlatformKeys?.(scope)) ?? true;
     return (vendor) =>
-      own.has(vendor) || ((platformKeys || vendor === 'sim') && access.keys.platform(vendor) !== undefined);
+      own.has(vendor) || ((platformKeys || vendor === 'sim') && access.keys.platform(vendor).length > 0);
   }
 
   /** Aborts the running calls and waits until they are recorded. */
@@ -261,6 +268,8 @@ export class ModelCalls {
         adapterOf: (vendor) => access.adapters.get(vendor),
         breakers: this.#breakers,
         observations: this.#observations,
+        loads: this.#loads,
+        onKeyRefused: (credential, error) => this.#parts.onKeyRefused?.(credential, error),
         beforeAttempt: callLedger.beforeAttempt,
         afterAttempt: callLedger.afterAttempt,
       },

@@ -3,6 +3,7 @@ import {
   builtInModels,
   builtInVendors,
   Catalogue,
+  type CloudVendor,
   type CompatibleVendor,
   type ModelEntry,
   type VendorAdapter,
@@ -13,6 +14,8 @@ import {
 export interface AccessSettings {
   readonly vendors: VendorSettings;
   readonly compatible: readonly CompatibleVendor[];
+  /** Vendors of the operator's vendors file. */
+  readonly clouds?: readonly CloudVendor[];
   /** Models of the operator's models file. */
   readonly models: readonly ModelEntry[];
   /** Whether the built-in simulated vendor is enabled. */
@@ -28,12 +31,19 @@ export interface VendorAccess {
   readonly providers: readonly string[];
 }
 
-export function vendorAccess({ vendors, compatible, models, sim }: AccessSettings): VendorAccess {
+export function vendorAccess({
+  vendors,
+  compatible,
+  clouds = [],
+  models,
+  sim,
+}: AccessSettings): VendorAccess {
+  const own = [...compatible, ...clouds].map((vendor) => vendor.models);
   const builtIn = builtInModels().filter(({ vendor }) => sim || vendor !== 'sim');
   return {
-    catalogue: new Catalogue(builtIn, ...compatible.map((vendor) => vendor.models), models),
-    adapters: adaptersByVendor(compatible),
-    keys: new VendorKeys(vendors, compatible),
+    catalogue: new Catalogue(builtIn, ...own, models),
+    adapters: adaptersByVendor(compatible, clouds),
+    keys: new VendorKeys(vendors, compatible, clouds),
     providers: [...builtInVendors, ...compatible.map(({ name }) => name)],
   };
 }

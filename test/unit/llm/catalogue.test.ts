@@ -128,11 +128,11 @@ test("keys are found by vendor: the operator's, a compatible server's, and a ten
     { openai: { apiKey: 'planted-1', baseUrl: 'http://127.0.0.1:2/v1' } },
     compatible,
   );
-  t.is(keys.platform('openai')?.baseUrl, 'http://127.0.0.1:2/v1');
-  t.is(keys.platform('openai')?.reveal(), 'planted-1');
-  t.is(keys.platform('anthropic'), undefined);
-  t.is(keys.platform('ollama')?.reveal(), undefined);
-  t.is(keys.platform('sim')?.payer, 'platform');
+  t.is(keys.platform('openai')[0]?.baseUrl, 'http://127.0.0.1:2/v1');
+  t.is(keys.platform('openai')[0]?.reveal(), 'planted-1');
+  t.deepEqual(keys.platform('anthropic'), []);
+  t.is(keys.platform('ollama')[0]?.reveal(), undefined);
+  t.is(keys.platform('sim')[0]?.payer, 'platform');
   const own = { secretId: 's', version: '2', reveal: () => 'planted-2' };
   t.like(keys.forTenant('anthropic', own), {
     id: 'tenant:s:2',

@@ -225,7 +225,7 @@ test("the tenant's own key comes first without tier limits, the platform's only 
   const own = credential('openai', 'http://x', { id: 'own', payer: 'tenant' });
   const keyring = {
     tenant: (vendor: string): Credential | undefined => (vendor === 'openai' ? own : undefined),
-    platform: (): Credential | undefined => keyA,
+    platform: (): readonly Credential[] => [keyA],
   };
   const chain = [model('openai.gpt-5.6-sol'), model('anthropic.claude-haiku-4-5')];
   const plan = planTargets(chain, keyring, ({ tier }) => tier === 'economical');

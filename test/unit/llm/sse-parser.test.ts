@@ -1,6 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { EventTooLargeError, SseParser } from '../../../src/llm/transport/sse-parser.js';
+import { EventTooLargeError } from '../../../src/llm/transport/event-parser.js';
+import { SseParser } from '../../../src/llm/transport/sse-parser.js';
 import type { SseEvent } from '../../../src/llm/vendor.js';
 
 function parse(pieces: readonly Uint8Array[], bytesMax = 1 << 20): SseEvent[] {

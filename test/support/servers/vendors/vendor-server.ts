@@ -32,17 +32,22 @@ export interface Script {
   readonly staysOpen?: boolean;
 }
 
+type Frame = string | Uint8Array;
+
 export interface Frames {
-  readonly start: readonly string[];
-  readonly pieces: readonly string[];
-  readonly end: readonly string[];
-  readonly terminator: string;
-  readonly error: string;
-  readonly ping: string;
+  readonly start: readonly Frame[];
+  readonly pieces: readonly Frame[];
+  readonly end: readonly Frame[];
+  readonly terminator: Frame;
+  readonly error: Frame;
+  readonly ping: Frame;
 }
 
 export interface SeenRequest {
+  readonly method: string;
   readonly path: string;
+  /** The body as it was sent. */
+  readonly text: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: Readonly<Record<string, unknown>>;
   readonly key: string | undefined;
@@ -73,11 +78,23 @@ export abstract class VendorServer {
   abstract frames(script: Script, seen: SeenRequest): Frames;
   abstract whole(script: Script, seen: SeenRequest): unknown;
   abstract errorBody(status: number, message: string): unknown;
+  errorHeaders(_status: number): Readonly<Record<string, string>> {
+    return {};
+  }
   abstract keyOf(request: IncomingMessage): string | undefined;
   abstract isStream(seen: SeenRequest): boolean;
   /** An error in place of an answer costs the usage reported so far: with most vendors nothing. */
   billedAtStart(_seen: SeenRequest): SeenRequest['billed'] {
     return { input: 0, output: 0 };
+  }
+
+  /** The type of a streamed answer. */
+  readonly streamType: string = 'text/event-stream';
+
+  /** The refusal of a request without a right to this server. */
+  refusalOf({ key }: SeenRequest): Script | undefined {
+    if (this.keys.size === 0 || (key !== undefined && this.keys.has(key))) return undefined;
+    return { status: 401, message: `Incorrect API key provided: ${key ?? 'none'}.` };
   }
 
   /** The base address in the format of the vendor's own SDK. */
@@ -136,17 +153,19 @@ export abstract class VendorServer {
     response.on('close', () => {
       if (!response.writableFinished) seen.leftAtMs = performance.now();
     });
-    const refused = this.keys.size > 0 && (seen.key === undefined || !this.keys.has(seen.key));
-    const script: Script = refused
-      ? { status: 401, message: `Incorrect API key provided: ${seen.key ?? 'none'}.` }
-      : (this.decide?.(seen) ?? this.#scripts.shift() ?? this.#byDefault);
+    const script: Script =
+      this.refusalOf(seen) ?? this.decide?.(seen) ?? this.#scripts.shift() ?? this.#byDefault;
     if (script.hangBeforeHeaders === true) return;
     if (script.status !== undefined) {
-      response.writeHead(script.status, { 'content-type': 'application/json', ...script.headers });
+      response.writeHead(script.status, {
+        'content-type': 'application/json',
+        ...this.errorHeaders(script.status),
+        ...script.headers,
+      });
       response.end(JSON.stringify(this.errorBody(script.status, script.message ?? 'scripted refusal')));
       return;
     }
-    const contentType = this.isStream(seen) ? 'text/event-stream' : 'application/json';
+    const contentType = this.isStream(seen) ? this.streamType : 'application/json';
     response.writeHead(200, { 'content-type': contentType, 'x-request-id': 'req_test', ...script.headers });
     if (script.garbage !== undefined) {
       response.end(script.garbage);
@@ -199,7 +218,9 @@ export abstract class VendorServer {
     const text = Buffer.concat(chunks).toString('utf8');
     const body: unknown = text === '' ? {} : JSON.parse(text);
     return {
+      method: request.method ?? '',
       path: request.url ?? '',
+      text,
       headers: request.headers,
       body: isObject(body) ? body : {},
       key: this.keyOf(request),

@@ -1,0 +1,159 @@
+import type {
+  AssistantPart,
+  ImagePart,
+  LlmRequest,
+  Message,
+  ReasoningEffort,
+  ToolChoice,
+  ToolMessage,
+  UserPart,
+} from '../../contract.js';
+import { argumentsObject } from '../../reply-json.js';
+import type { VendorModel, VendorRequest } from '../../vendor.js';
+import { VendorError } from '../../vendor-error.js';
+
+/** A block of content of the Converse interface: an object with one field, its kind. */
+type Block = Readonly<Record<string, unknown>>;
+
+const thinkingBudget = { low: 2048, medium: 8192, high: 24_576 } as const satisfies Record<
+  Exclude<ReasoningEffort, 'none'>,
+  number
+>;
+
+/** Converse: one form for the models of all makers that Amazon serves. */
+export function toConverseRequest(vendor: string, request: LlmRequest, model: VendorModel): VendorRequest {
+  const system = request.messages.flatMap((message) =>
+    message.role === 'system' && message.content !== '' ? [{ text: message.content }] : [],
+  );
+  if (request.responseFormat?.type === 'json')
+    system.push({ text: 'Answer with one JSON object and nothing else.' });
+  const budget = thinkingBudgetOf(request, model);
+  const body = {
+    messages: messages(vendor, request.messages),
+    ...(system.length > 0 && { system }),
+    inferenceConfig: inferenceConfig(request, model, budget),
+    ...toolConfig(request, model),
+    ...outputConfig(request),
+    ...(budget > 0 && {
+      additionalModelRequestFields: { thinking: { type: 'enabled', budget_tokens: budget } },
+    }),
+  };
+  const method = request.stream ? 'converse-stream' : 'converse';
+  return { path: `/model/${encodeURIComponent(model.name)}/${method}`, body: JSON.stringify(body) };
+}
+
+function thinkingBudgetOf({ reasoningEffort: effort }: LlmRequest, model: VendorModel): number {
+  if (effort === undefined || effort === 'none' || !model.capabilities.has('reasoning')) return 0;
+  return Math.min(thinkingBudget[effort], Math.floor(model.maxOutputTokens / 2));
+}
+
+/** Thoughts count in the bound of the output, and exclude sampling parameters. */
+function inferenceConfig(request: LlmRequest, model: VendorModel, budget: number): Block {
+  const { maxTokens, temperature, topP, stop } = request;
+  const isSampled = model.capabilities.has('temperature') && budget === 0;
+  return {
+    ...(maxTokens !== undefined && { maxTokens: Math.min(maxTokens + budget, model.maxOutputTokens) }),
+    ...(maxTokens === undefined && budget > 0 && { maxTokens: model.maxOutputTokens }),
+    ...(isSampled && temperature !== undefined && { temperature: Math.min(1, temperature) }),
+    ...(isSampled && temperature === undefined && topP !== undefined && { topP }),
+    ...(stop !== undefined && stop.length > 0 && { stopSequences: stop }),
+  };
+}
+
+function outputConfig({ responseFormat: format }: LlmRequest): Block {
+  if (format?.type !== 'json_schema') return {};
+  const jsonSchema = { name: format.name, schema: JSON.stringify(format.schema) };
+  return { outputConfig: { textFormat: { type: 'json_schema', structure: { jsonSchema } } } };
+}
+
+/** `none` is unknown here: without tools in the request no model calls one. */
+function toolConfig({ tools, toolChoice }: LlmRequest, model: VendorModel): Block {
+  if (tools === undefined || tools.length === 0 || toolChoice === 'none') return {};
+  const declared = tools.map(({ name, description, parameters }) => ({
+    toolSpec: {
+      name,
+      ...(description !== undefined && description !== '' && { description }),
+      inputSchema: { json: { ...parameters, type: 'object' } },
+    },
+  }));
+  const choice = choiceOf(toolChoice, model);
+  return { toolConfig: { tools: declared, ...(choice !== undefined && { toolChoice: choice }) } };
+}
+
+function choiceOf(choice: ToolChoice | undefined, model: VendorModel): Block | undefined {
+  if (choice === undefined || choice === 'none') return undefined;
+  if (choice === 'auto' || !model.capabilities.has('forced_tools')) return { auto: {} };
+  return choice === 'required' ? { any: {} } : { tool: { name: choice.name } };
+}
+
+/** Roles alternate: results of tools belong to the user, and neighbours of one role become one message. */
+function messages(vendor: string, all: readonly Message[]): readonly Block[] {
+  const result: { role: 'user' | 'assistant'; content: Block[] }[] = [];
+  for (const message of all) {
+    if (message.role === 'system') continue;
+    const role = message.role === 'assistant' ? 'assistant' : 'user';
+    const blocks = blocksOf(vendor, message);
+    if (blocks.length === 0) continue;
+    const last = result.at(-1);
+    if (last?.role !== role) result.push({ role, content: [...blocks] });
+    else for (const block of blocks) last.content.push(block);
+  }
+  return result;
+}
+
+function blocksOf(vendor: string, message: Exclude<Message, { role: 'system' }>): readonly Block[] {
+  switch (message.role) {
+    case 'user':
+      return message.content.flatMap((part) => userBlock(vendor, part));
+    case 'assistant':
+      return message.content.flatMap(assistantBlock);
+    case 'tool':
+      return [toolResult(vendor, message)];
+  }
+}
+
+/** Empty texts are refused. */
+function textBlock(text: string): readonly Block[] {
+  return text === '' ? [] : [{ text }];
+}
+
+function userBlock(vendor: string, part: UserPart): readonly Block[] {
+  return part.type === 'image' ? [imageBlock(vendor, part)] : textBlock(part.text);
+}
+
+function imageBlock(vendor: string, { source }: ImagePart): Block {
+  if (source.kind === 'url') {
+    throw new VendorError('request', 'images are taken as data, not by address', { vendor });
+  }
+  const format = source.mediaType.replace(/^image\//, '').replace('jpg', 'jpeg');
+  return { image: { format, source: { bytes: source.data } } };
+}
+
+function assistantBlock(part: AssistantPart): readonly Block[] {
+  switch (part.type) {
+    case 'text':
+      return textBlock(part.text);
+    case 'thinking':
+      // Without its signature a thought cannot be given back.
+      return part.signature === undefined
+        ? []
+        : [{ reasoningContent: { reasoningText: { text: part.text, signature: part.signature } } }];
+    case 'redacted_thinking':
+      return [{ reasoningContent: { redactedContent: part.data } }];
+    case 'tool_call':
+      return [{ toolUse: { toolUseId: part.id, name: part.name, input: argumentsObject(part.arguments) } }];
+  }
+}
+
+function toolResult(vendor: string, { callId, content, isError }: ToolMessage): Block {
+  const blocks = content.flatMap((part) =>
+    part.type === 'image' ? [imageBlock(vendor, part)] : textBlock(part.text),
+  );
+  return {
+    toolResult: {
+      toolUseId: callId,
+      content: blocks.length > 0 ? blocks : [{ text: '(empty)' }],
+      ...(isError === true && { status: 'error' }),
+    },
+  };
+}

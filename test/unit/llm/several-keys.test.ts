@@ -1,0 +1,67 @@
+import test from 'ava';
+import { CircuitBreakers, KeyLoads, type VendorError, VendorKeys } from '../../../src/llm/index.js';
+import { call, credential, target } from '../../support/servers/vendors/call-harness.js';
+import { OpenAiServer } from '../../support/servers/vendors/openai-server.js';
+
+const keys = ['a', 'b', 'c'].map((id) => credential('openai', 'http://x', { id }));
+const idsOf = (all: readonly { readonly id: string }[]): string => all.map(({ id }) => id).join('');
+
+test('the key with the fewest calls comes first, and equals take turns', (t) => {
+  const loads = new KeyLoads();
+  const [a, b, c] = keys;
+  if (a === undefined || b === undefined || c === undefined) throw new Error('there are three');
+  t.is(idsOf(loads.inOrder(keys)), 'abc');
+  loads.begin(a);
+  t.is(idsOf(loads.inOrder(keys)), 'bca');
+  loads.begin(b);
+  loads.begin(b);
+  t.is(idsOf(loads.inOrder(keys)), 'cab');
+  for (const key of [a, b, b]) loads.end(key);
+  t.is(idsOf(loads.inOrder(keys)), 'cab', 'the longest rested comes first');
+});
+
+test('several keys of a vendor have ids of their own, and one that is written twice counts once', (t) => {
+  const apiKeys = ['k1', 'k2', 'k1'].map((value, index) => ({ place: `key ${index + 1}`, value }));
+  const found = new VendorKeys({ openai: { apiKeys } }, []).platform('openai');
+  t.deepEqual(
+    found.map(({ reveal }) => reveal()),
+    ['k1', 'k2'],
+  );
+  t.is(new Set(found.map(({ id }) => id)).size, 2);
+  t.false(JSON.stringify(found).includes('k1"'));
+  const [only] = new VendorKeys({ openai: { apiKeys: apiKeys.slice(0, 1) } }, []).platform('openai');
+  t.is(only?.id, 'platform:openai');
+});
+
+test('a refused key opens its breaker at once, tells it once, and the next key answers', async (t) => {
+  const server = await new OpenAiServer().start();
+  t.teardown(() => server.stop());
+  server.keys.add('good');
+  const bad = target('openai.gpt-4.1-mini', server, { id: 'bad', reveal: () => 'wrong' });
+  const good = target('openai.gpt-4.1-mini', server, { id: 'good', reveal: () => 'good' });
+  const breakers = new CircuitBreakers();
+  const told: string[] = [];
+  const ports = {
+    breakers,
+    onKeyRefused: ({ id }: { readonly id: string }, { failure }: VendorError) =>
+      void told.push(`${id} ${failure}`),
+  };
+  for (let round = 0; round < 3; round += 1) {
+    const { answer } = await call([bad, good], { ports });
+    t.is(answer.text, 'Hello world');
+  }
+  t.is(server.requests.filter(({ key }) => key === 'wrong').length, 1);
+  t.deepEqual(told, ['bad credential']);
+});
+
+test("a tenant's own key that is refused is not left out: its owner is to see it", async (t) => {
+  const server = await new OpenAiServer().start();
+  t.teardown(() => server.stop());
+  server.keys.add('good');
+  const own = target('openai.gpt-4.1-mini', server, { id: 'own', payer: 'tenant', reveal: () => 'wrong' });
+  const breakers = new CircuitBreakers();
+  await call([own], { ports: { breakers } });
+  t.true(breakers.admits('openai', 'own', 1e9));
+  const { outcome } = await call([own], { ports: { breakers } });
+  t.is(outcome.error?.failure, 'credential');
+});
