@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { parseSimModel } from '../sim/sim-model.js';
+import { parseSimModel, simPattern } from '../sim/sim-model.js';
 import { fromEntry, type CatalogueModel, type ModelEntry } from './model.js';
 import { CatalogueError, parseModels } from './models-file.js';
 
@@ -49,8 +49,9 @@ export class Catalogue {
   /** Models of `sim` are derived from their names. */
   #sim(id: string): CatalogueModel | undefined {
     const name = id.startsWith('sim.') ? id.slice('sim.'.length) : '';
-    const pattern = this.#models.get('sim.echo');
-    if (pattern === undefined || parseSimModel(name) === undefined) return undefined;
+    const parsed = parseSimModel(name);
+    const pattern = parsed === undefined ? undefined : this.#models.get(simPattern(parsed));
+    if (pattern === undefined) return undefined;
     return { ...pattern, id, name };
   }
 }

@@ -2,12 +2,14 @@
  * The built-in simulated vendor: answers without a network, for trials and load tests. A token is a word, so that the
  * figures can be checked by counting.
  */
-import type { LlmRequest, Message, ReplyItem } from '../contract.js';
+import type { LlmRequest, Message, ReplyItem, StopReason } from '../contract.js';
 import type { ClockLimits } from '../transport/attempt-clocks.js';
 import { AttemptFeed, type Attempt } from '../transport/attempt-feed.js';
 import type { CallTime } from '../transport/call-time.js';
 import { zeroUsage, type Usage } from '../usage.js';
 import type { SimModel } from './sim-model.js';
+import { type SimAnswer, toolsAnswer } from './sim-tools.js';
+import { lastUserText } from './user-text.js';
 import { loremPiece, wordCount, wordPieces } from './words.js';
 
 export interface SimAttemptOptions {
@@ -25,17 +27,19 @@ const wordsPerTurn = 512;
 export function openSimAttempt(options: SimAttemptOptions): Attempt {
   const feed = new AttemptFeed({ vendor: 'sim', time: options.time, clocks: options.clocks });
   feed.facts.accepted = true;
-  new SimAnswer(feed, options).start();
+  new Answering(feed, options).start();
   return feed;
 }
 
-class SimAnswer {
+class Answering {
   readonly #feed: AttemptFeed;
   readonly #options: SimAttemptOptions;
   readonly #count: number;
   readonly #delayMs: number;
-  readonly #pieceAt: (index: number) => string;
+  readonly #itemAt: (index: number) => ReplyItem;
+  readonly #stop: StopReason;
   #next = 0;
+  #words = 0;
   #paused = false;
   #timer: { cancel(): void } | undefined;
 
@@ -43,16 +47,17 @@ class SimAnswer {
     this.#feed = feed;
     this.#options = options;
     const { model } = options;
+    this.#delayMs = model.kind === 'echo' ? 0 : model.delayMs;
     if (model.kind === 'lorem') {
       this.#count = model.words;
-      this.#delayMs = model.delayMs;
-      this.#pieceAt = loremPiece;
-    } else {
-      const pieces = wordPieces(`echo: ${lastUserText(options.request.messages)}`);
-      this.#count = pieces.length;
-      this.#delayMs = 0;
-      this.#pieceAt = (index) => pieces[index] ?? '';
+      this.#itemAt = (index) => content(loremPiece(index));
+      this.#stop = 'stop';
+      return;
     }
+    const { items, stop } = model.kind === 'tools' ? toolsAnswer(options.request) : echo(options.request);
+    this.#count = items.length;
+    this.#itemAt = (index) => items[index] ?? content('');
+    this.#stop = stop;
   }
 
   start(): void {
@@ -89,9 +94,12 @@ class SimAnswer {
     const pieces: ReplyItem[] = [];
     let bytes = 0;
     for (; this.#next < until; this.#next += 1) {
-      const text = this.#pieceAt(this.#next);
-      bytes += text.length;
-      pieces.push({ type: 'content', text });
+      const item = this.#itemAt(this.#next);
+      if (item.type === 'content' || item.type === 'tool_call_arguments') {
+        bytes += item.text.length;
+        this.#words += 1;
+      }
+      pieces.push(item);
     }
     this.#feed.accept(bytes, (out) => {
       for (const piece of pieces) out.push(piece);
@@ -100,22 +108,27 @@ class SimAnswer {
 
   #finish(): void {
     this.#feed.accept(0, (out) =>
-      out.push({ type: 'usage', usage: this.#usage() }, { type: 'stop', reason: 'stop', raw: 'stop' }),
+      out.push(
+        { type: 'usage', usage: this.#usage() },
+        { type: 'stop', reason: this.#stop, raw: this.#stop },
+      ),
     );
     this.#feed.finish();
   }
 
   #usage(): Usage {
     const inputUncached = this.#options.request.messages.reduce((sum, each) => sum + words(each), 0);
-    const raw = { input_words: inputUncached, output_words: this.#count };
-    return { ...zeroUsage, inputUncached, outputVisible: this.#count, raw };
+    const raw = { input_words: inputUncached, output_words: this.#words };
+    return { ...zeroUsage, inputUncached, outputVisible: this.#words, raw };
   }
 }
 
-/** The user's own text: the declared context that travels with it is not repeated. */
-function lastUserText(messages: readonly Message[]): string {
-  const last = messages.findLast((message) => message.role === 'user');
-  return last?.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n') ?? '';
+function echo({ messages }: LlmRequest): SimAnswer {
+  return { items: wordPieces(`echo: ${lastUserText(messages)}`).map(content), stop: 'stop' };
+}
+
+function content(text: string): ReplyItem {
+  return { type: 'content', text };
 }
 
 function words(message: Message): number {

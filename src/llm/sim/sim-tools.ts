@@ -1,0 +1,104 @@
+/**
+ * `sim.tools`: what a model with tools would do, by rules that can be told beforehand, so that agents and structured
+ * output can be tried without a vendor. It calls the tools whose names the user mentions, answers with their results,
+ * and fills the schema that an answer is to have.
+ */
+import type { LlmRequest, Message, ReplyItem, StopReason, ToolDefinition } from '../contract.js';
+import { fillSchema } from './fill-schema.js';
+import { lastUserText } from './user-text.js';
+import { wordPieces } from './words.js';
+
+export interface SimAnswer {
+  readonly items: readonly ReplyItem[];
+  readonly stop: StopReason;
+}
+
+export function toolsAnswer(request: LlmRequest): SimAnswer {
+  const calls = calledTools(request);
+  return calls.length > 0 ? callsOf(calls, request) : textOf(answerText(request), request);
+}
+
+function calledTools({ tools = [], toolChoice = 'auto', messages, parallelToolCalls }: LlmRequest) {
+  if (tools.length === 0 || toolChoice === 'none') return [];
+  if (typeof toolChoice === 'object') return tools.filter(({ name }) => name === toolChoice.name).slice(0, 1);
+  const text = lastUserText(messages).toLowerCase();
+  const mentioned = tools.filter(({ name }) => isMentioned(name, text));
+  const chosen = parallelToolCalls === false ? mentioned.slice(0, 1) : mentioned;
+  if (toolChoice === 'required') return chosen.length > 0 ? chosen : tools.slice(0, 1);
+  // Results of tools have come: the next answer is a text, or an agent would go round forever.
+  return messages.at(-1)?.role === 'tool' ? [] : chosen;
+}
+
+/** The whole name, or each of its words: `get_weather` for "get the weather". */
+function isMentioned(name: string, text: string): boolean {
+  const words = name
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== '');
+  const said = new Set(text.split(/[^\p{L}\p{N}_-]+/u));
+  return said.has(name.toLowerCase()) || (words.length > 0 && words.every((word) => said.has(word)));
+}
+
+function answerText({ messages, responseFormat }: LlmRequest): string {
+  const text = lastUserText(messages);
+  if (responseFormat?.type === 'json_schema') return JSON.stringify(fillSchema(responseFormat.schema, text));
+  if (responseFormat?.type === 'json') return JSON.stringify({ answer: text });
+  const results = trailingResults(messages);
+  return results.length > 0 ? results.join('\n') : `echo: ${text}`;
+}
+
+function trailingResults(messages: readonly Message[]): readonly string[] {
+  const results: string[] = [];
+  for (const message of messages.toReversed()) {
+    if (message.role !== 'tool') break;
+    const text = message.content.map((part) => (part.type === 'text' ? part.text : '[image]')).join(' ');
+    results.unshift(`${message.name} ${message.isError === true ? 'failed' : 'answered'}: ${text}`);
+  }
+  return results;
+}
+
+/** A piece is a token: the bound counts words, as the usage does. */
+function textOf(whole: string, { stop = [], maxTokens }: LlmRequest): SimAnswer {
+  const end = endBefore(whole, stop);
+  const pieces = wordPieces(whole.slice(0, end));
+  const kept = pieces.slice(0, maxTokens);
+  const items = kept.map((text): ReplyItem => ({ type: 'content', text }));
+  if (kept.length < pieces.length) return { items, stop: 'length' };
+  return { items, stop: end < whole.length ? 'stop_sequence' : 'stop' };
+}
+
+/** JSON without blanks is one word, which would stream nothing: a piece ends after each comma. */
+function argumentPieces(json: string): readonly string[] {
+  return json.match(/[^,]*,|[^,]+$/g) ?? [];
+}
+
+/** Where the first of the stop sequences begins. */
+function endBefore(whole: string, stop: readonly string[]): number {
+  let end = whole.length;
+  for (const sequence of stop) {
+    const found = sequence === '' ? -1 : whole.indexOf(sequence);
+    if (found !== -1 && found < end) end = found;
+  }
+  return end;
+}
+
+/** Arguments that the bound cuts off stay cut off, as with a vendor. */
+function callsOf(
+  tools: readonly ToolDefinition[],
+  { messages, maxTokens = Infinity }: LlmRequest,
+): SimAnswer {
+  const text = lastUserText(messages);
+  const items: ReplyItem[] = [];
+  let tokens = 0;
+  for (const [index, { name, parameters }] of tools.entries()) {
+    items.push({ type: 'tool_call_start', index, id: `call_${messages.length}_${index + 1}`, name });
+    for (const piece of argumentPieces(JSON.stringify(fillSchema(parameters, text)))) {
+      if (tokens >= maxTokens) return { items, stop: 'length' };
+      items.push({ type: 'tool_call_arguments', index, text: piece });
+      tokens += 1;
+    }
+    items.push({ type: 'tool_call_end', index });
+  }
+  return { items, stop: 'tool_calls' };
+}
