@@ -70,7 +70,7 @@ export class AnthropicServer extends VendorServer {
       [{ type: 'signature_delta', signature: 'sig-of-thought' }],
     );
     block(
-      { type: 'text', text: '', citations: null },
+      { type: 'text', text: '' },
       (script.pieces ?? []).map((text) => ({ type: 'text_delta', text })),
     );
     for (const call of script.toolCalls ?? []) {
@@ -112,7 +112,7 @@ export class AnthropicServer extends VendorServer {
       model: seen.body['model'],
       content: [
         ...(thinking === '' ? [] : [{ type: 'thinking', thinking, signature: 'sig-of-thought' }]),
-        ...(text === '' ? [] : [{ type: 'text', text, citations: null }]),
+        ...(text === '' ? [] : [{ type: 'text', text }]),
         ...(script.toolCalls ?? []).map((call) => ({
           type: 'tool_use',
           id: call.id,
