@@ -13,6 +13,8 @@ export interface VendorRequest {
   /** Appended to the credential's base address. */
   readonly path: string;
   readonly body: string;
+  /** Besides those of every request to the vendor. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface SseEvent {

@@ -52,7 +52,7 @@ export function openHttpAttempt(options: HttpAttemptOptions): Attempt {
 function send(feed: AttemptFeed, options: HttpAttemptOptions): void {
   const { adapter, request, secret } = options;
   const base = baseOf(options.baseUrl);
-  const { path, body } = adapter.toRequest(request, options.model);
+  const { path, body, headers } = adapter.toRequest(request, options.model);
   const sent = options.pools.dispatch(
     base.origin,
     options.credentialId,
@@ -62,6 +62,7 @@ function send(feed: AttemptFeed, options: HttpAttemptOptions): void {
       headers: {
         'content-type': 'application/json',
         accept: request.stream ? 'text/event-stream' : 'application/json',
+        ...headers,
         ...adapter.authorization(secret),
       },
       body,
