@@ -163,6 +163,7 @@ export class AnthropicStreamReader implements StreamReader {
         return;
       case 'input_json_delta': {
         const piece = text(delta.partial_json) ?? '';
+        if (block?.kind === 'unknown') out.push({ type: 'unknown', raw: message });
         if (block?.kind !== 'tool' || piece === '') return;
         block.wrote = true;
         out.push({ type: 'tool_call_arguments', index: block.index, text: piece });
