@@ -16,8 +16,10 @@ export {
   CatalogueError,
   parseCompatibleVendors,
   parseModels,
+  parseModelsFile,
   readCompatibleVendors,
   type CompatibleVendor,
+  type ModelsFile,
 } from './catalogue/models-file.js';
 export { costOf, sumOfCosts } from './catalogue/price.js';
 export { assumedOutput, estimateInputTokens, estimateTokens } from './estimate.js';

@@ -44,7 +44,10 @@ const chatRequest = {
       name: 'ann',
       content: [
         { type: 'text' as const, text: 'What is this?' },
-        { type: 'image_url' as const, image_url: { url: 'https://example.com/a.png', detail: 'low' as const } },
+        {
+          type: 'image_url' as const,
+          image_url: { url: 'https://example.com/a.png', detail: 'low' as const },
+        },
         { type: 'input_audio' as const, input_audio: { data: 'QUJD', format: 'wav' as const } },
       ],
     },
@@ -130,53 +133,59 @@ const messagesRequest = {
   newest_field: { of: 'tomorrow' },
 };
 
-test.serial("Anthropic's client: a vendor of the same format gets every field as it was written", async (t) => {
-  const node = await shared.tenant(t);
-  const beta = { headers: { 'anthropic-beta': 'context-1m-2025-08-07' } };
-  await anthropic(node).messages.create(messagesRequest, beta);
-  const seen = messagesVendor.requests.at(-1);
-  t.deepEqual(seen?.body, { ...messagesRequest, model: seen?.body['model'] });
-  t.regex(String(seen?.body['model']), /^claude-sonnet-4-5/);
-  t.is(seen?.headers['anthropic-beta'], 'context-1m-2025-08-07');
-  await anthropic(node).messages.create({ ...messagesRequest, stream: true });
-  t.deepEqual(messagesVendor.requests.at(-1)?.body, { ...seen?.body, stream: true });
-});
+test.serial(
+  "Anthropic's client: a vendor of the same format gets every field as it was written",
+  async (t) => {
+    const node = await shared.tenant(t);
+    const beta = { headers: { 'anthropic-beta': 'context-1m-2025-08-07' } };
+    await anthropic(node).messages.create(messagesRequest, beta);
+    const seen = messagesVendor.requests.at(-1);
+    t.deepEqual(seen?.body, { ...messagesRequest, model: seen?.body['model'] });
+    t.regex(String(seen?.body['model']), /^claude-sonnet-4-5/);
+    t.is(seen?.headers['anthropic-beta'], 'context-1m-2025-08-07');
+    await anthropic(node).messages.create({ ...messagesRequest, stream: true });
+    t.deepEqual(messagesVendor.requests.at(-1)?.body, { ...seen?.body, stream: true });
+  },
+);
 
 const plainQuestion = [{ role: 'user' as const, content: 'Hello' }];
 
-test.serial('a field that another vendor has not is refused by name, in the form of the endpoint', async (t) => {
-  const node = await shared.tenant(t);
-  const refused: Record<string, unknown> = {
-    logit_bias: { '1': 1 },
-    logprobs: true,
-    presence_penalty: 1,
-    frequency_penalty: 1,
-    verbosity: 'low',
-    newest_field: true,
-    audio: { voice: 'alloy', format: 'wav' },
-  };
-  for (const [field, value] of Object.entries(refused)) {
-    const asked = { model: 'anthropic.claude-sonnet-4-5', messages: plainQuestion, [field]: value };
-    const error = await t.throwsAsync(openai(node).chat.completions.create(asked), {
-      instanceOf: OpenAI.BadRequestError,
-    });
-    t.deepEqual([error.code, error.param], ['validation_error', field]);
-  }
-  for (const [field, value] of Object.entries({ top_k: 5, container: 'c', newest_field: true })) {
-    const wish = { model: 'openai.gpt-4.1-mini', max_tokens: 50, messages: plainQuestion, [field]: value };
-    const error = await t.throwsAsync(anthropic(node).messages.create(wish), {
+test.serial(
+  'a field that another vendor has not is refused by name, in the form of the endpoint',
+  async (t) => {
+    const node = await shared.tenant(t);
+    const refused: Record<string, unknown> = {
+      logit_bias: { '1': 1 },
+      logprobs: true,
+      presence_penalty: 1,
+      frequency_penalty: 1,
+      verbosity: 'low',
+      newest_field: true,
+      audio: { voice: 'alloy', format: 'wav' },
+    };
+    for (const [field, value] of Object.entries(refused)) {
+      const asked = { model: 'anthropic.claude-sonnet-4-5', messages: plainQuestion, [field]: value };
+      const error = await t.throwsAsync(openai(node).chat.completions.create(asked), {
+        instanceOf: OpenAI.BadRequestError,
+      });
+      t.deepEqual([error.code, error.param], ['validation_error', field]);
+    }
+    for (const [field, value] of Object.entries({ top_k: 5, container: 'c', newest_field: true })) {
+      const wish = { model: 'openai.gpt-4.1-mini', max_tokens: 50, messages: plainQuestion, [field]: value };
+      const error = await t.throwsAsync(anthropic(node).messages.create(wish), {
+        instanceOf: Anthropic.BadRequestError,
+      });
+      t.regex(error.message, new RegExp(field));
+    }
+    const document = { ...messagesRequest, model: 'openai.gpt-4.1-mini', top_k: undefined, tools: [] };
+    const error = await t.throwsAsync(anthropic(node).messages.create(document as never), {
       instanceOf: Anthropic.BadRequestError,
     });
-    t.regex(error.message, new RegExp(field));
-  }
-  const document = { ...messagesRequest, model: 'openai.gpt-4.1-mini', top_k: undefined, tools: [] };
-  const error = await t.throwsAsync(anthropic(node).messages.create(document as never), {
-    instanceOf: Anthropic.BadRequestError,
-  });
-  t.regex(error.message, /messages\.0\.content\.0\.type|newest_field/);
-  t.is(chatVendor.requests.length + messagesVendor.requests.length, 0);
-  t.is((await booksOf(node)).rows.length, 0, 'nothing is spent');
-});
+    t.regex(error.message, /messages\.0\.content\.0\.type|newest_field/);
+    t.is(chatVendor.requests.length + messagesVendor.requests.length, 0);
+    t.is((await booksOf(node)).rows.length, 0, 'nothing is spent');
+  },
+);
 
 test.serial('`n` above 1 is refused by name', async (t) => {
   const node = await shared.tenant(t);
@@ -212,32 +221,35 @@ test.serial('a chain of `auto` keeps to vendors that honour what was asked for',
   t.is(messagesVendor.requests.length + geminiVendor.requests.length, 0);
 });
 
-test.serial('what another vendor has is translated: strict tools, cache marks, exact budgets of thoughts', async (t) => {
-  const node = await shared.tenant(t);
-  const marked = { type: 'text' as const, text: 'Be brief.', cache_control: { type: 'ephemeral' } };
-  await openai(node).chat.completions.create({
-    model: 'anthropic.claude-sonnet-4-5',
-    messages: [{ role: 'system', content: [marked] }, ...plainQuestion],
-    tools: chatRequest.tools,
-    parallel_tool_calls: false,
-  });
-  const sent = messagesVendor.requests.at(-1)?.body;
-  t.deepEqual(sent?.['system'], [marked]);
-  t.like((sent?.['tools'] as object[])[0], { name: 'weather', strict: true });
-  t.deepEqual(sent?.['tool_choice'], { type: 'auto', disable_parallel_tool_use: true });
-  const thoughtful = {
-    model: 'google.gemini-2.5-flash',
-    max_tokens: 2_000,
-    messages: plainQuestion,
-    thinking: { type: 'enabled' as const, budget_tokens: 1_500 },
-    top_k: 5,
-  };
-  await anthropic(node).messages.create(thoughtful);
-  t.like(geminiVendor.requests.at(-1)?.body['generationConfig'], {
-    topK: 5,
-    thinkingConfig: { thinkingBudget: 1_500 },
-  });
-});
+test.serial(
+  'what another vendor has is translated: strict tools, cache marks, exact budgets of thoughts',
+  async (t) => {
+    const node = await shared.tenant(t);
+    const marked = { type: 'text' as const, text: 'Be brief.', cache_control: { type: 'ephemeral' } };
+    await openai(node).chat.completions.create({
+      model: 'anthropic.claude-sonnet-4-5',
+      messages: [{ role: 'system', content: [marked] }, ...plainQuestion],
+      tools: chatRequest.tools,
+      parallel_tool_calls: false,
+    });
+    const sent = messagesVendor.requests.at(-1)?.body;
+    t.deepEqual(sent?.['system'], [marked]);
+    t.like(sent?.['tools'], [{ name: 'weather', strict: true }]);
+    t.deepEqual(sent?.['tool_choice'], { type: 'auto', disable_parallel_tool_use: true });
+    const thoughtful = {
+      model: 'google.gemini-2.5-flash',
+      max_tokens: 2_000,
+      messages: plainQuestion,
+      thinking: { type: 'enabled' as const, budget_tokens: 1_500 },
+      top_k: 5,
+    };
+    await anthropic(node).messages.create(thoughtful);
+    t.like(geminiVendor.requests.at(-1)?.body['generationConfig'], {
+      topK: 5,
+      thinkingConfig: { thinkingBudget: 1_500 },
+    });
+  },
+);
 
 function logprobsOf(token: string): object {
   return { content: [{ token, logprob: -0.1, bytes: null, top_logprobs: [] }], refusal: null };
@@ -245,8 +257,19 @@ function logprobsOf(token: string): object {
 
 test.serial('log probabilities and other parts of an answer reach the client', async (t) => {
   const node = await shared.tenant(t);
-  const head = { id: 'x', created: 1, model: 'gpt-4.1-mini', system_fingerprint: 'fp_1', service_tier: 'default' };
-  const message = { role: 'assistant', content: 'Hi', refusal: null, annotations: [{ type: 'url_citation' }] };
+  const head = {
+    id: 'x',
+    created: 1,
+    model: 'gpt-4.1-mini',
+    system_fingerprint: 'fp_1',
+    service_tier: 'default',
+  };
+  const message = {
+    role: 'assistant',
+    content: 'Hi',
+    refusal: null,
+    annotations: [{ type: 'url_citation' }],
+  };
   const usage = { prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 };
   chatVendor.script({
     garbage: JSON.stringify({
@@ -283,61 +306,80 @@ test.serial('log probabilities and other parts of an answer reach the client', a
   t.is(streamed.system_fingerprint, 'fp_1');
 });
 
-test.serial("blocks of Anthropic's own tools, citations and the stop sequence reach the client", async (t) => {
-  const node = await shared.tenant(t);
-  const citation = { type: 'char_location', cited_text: 'Rome', document_index: 0 };
-  const searched = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'Rome' } };
-  const found = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] };
-  const usage = { input_tokens: 5, output_tokens: 2, cache_read_input_tokens: 7 };
-  const reply = {
-    id: 'msg_x',
-    type: 'message',
-    role: 'assistant',
-    model: 'claude',
-    content: [searched, found, { type: 'text', text: 'Old', citations: [citation] }],
-    stop_reason: 'stop_sequence',
-    stop_sequence: 'END',
-    usage,
-  };
-  messagesVendor.script({ garbage: JSON.stringify(reply) });
-  const wish = { ...messagesRequest, thinking: undefined };
-  const whole = await anthropic(node).messages.create(wish as never);
-  checkBlocks(t, whole);
-  const events = [
-    { type: 'message_start', message: { ...reply, content: [], stop_reason: null, stop_sequence: null } },
-    { type: 'content_block_start', index: 0, content_block: { ...searched, input: {} } },
-    { type: 'content_block_delta', index: 0, delta: { type: 'input_json_delta', partial_json: '{"query":"Rome"}' } },
-    { type: 'content_block_stop', index: 0 },
-    { type: 'content_block_start', index: 1, content_block: found },
-    { type: 'content_block_stop', index: 1 },
-    { type: 'content_block_start', index: 2, content_block: { type: 'text', text: '', citations: [] } },
-    { type: 'content_block_delta', index: 2, delta: { type: 'text_delta', text: 'Old' } },
-    { type: 'content_block_delta', index: 2, delta: { type: 'citations_delta', citation } },
-    { type: 'content_block_stop', index: 2 },
-    { type: 'message_delta', delta: { stop_reason: 'stop_sequence', stop_sequence: 'END' }, usage },
-    { type: 'message_stop' },
-  ];
-  const text = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('');
-  messagesVendor.script({ garbage: text });
-  checkBlocks(t, await anthropic(node).messages.stream(wish as never).finalMessage());
-
-  function checkBlocks(at: ExecutionContext, message: Anthropic.Message): void {
-    at.deepEqual(
-      message.content.map(({ type }) => type),
-      ['server_tool_use', 'web_search_tool_result', 'text'],
+test.serial(
+  "blocks of Anthropic's own tools, citations and the stop sequence reach the client",
+  async (t) => {
+    const node = await shared.tenant(t);
+    const citation = { type: 'char_location', cited_text: 'Rome', document_index: 0 };
+    const searched = {
+      type: 'server_tool_use',
+      id: 'srvtoolu_1',
+      name: 'web_search',
+      input: { query: 'Rome' },
+    };
+    const found = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] };
+    const usage = { input_tokens: 5, output_tokens: 2, cache_read_input_tokens: 7 };
+    const reply = {
+      id: 'msg_x',
+      type: 'message',
+      role: 'assistant',
+      model: 'claude',
+      content: [searched, found, { type: 'text', text: 'Old', citations: [citation] }],
+      stop_reason: 'stop_sequence',
+      stop_sequence: 'END',
+      usage,
+    };
+    messagesVendor.script({ garbage: JSON.stringify(reply) });
+    const wish = { ...messagesRequest, thinking: undefined };
+    const whole = await anthropic(node).messages.create(wish as never);
+    checkBlocks(t, whole);
+    const events = [
+      { type: 'message_start', message: { ...reply, content: [], stop_reason: null, stop_sequence: null } },
+      { type: 'content_block_start', index: 0, content_block: { ...searched, input: {} } },
+      {
+        type: 'content_block_delta',
+        index: 0,
+        delta: { type: 'input_json_delta', partial_json: '{"query":"Rome"}' },
+      },
+      { type: 'content_block_stop', index: 0 },
+      { type: 'content_block_start', index: 1, content_block: found },
+      { type: 'content_block_stop', index: 1 },
+      { type: 'content_block_start', index: 2, content_block: { type: 'text', text: '', citations: [] } },
+      { type: 'content_block_delta', index: 2, delta: { type: 'text_delta', text: 'Old' } },
+      { type: 'content_block_delta', index: 2, delta: { type: 'citations_delta', citation } },
+      { type: 'content_block_stop', index: 2 },
+      { type: 'message_delta', delta: { stop_reason: 'stop_sequence', stop_sequence: 'END' }, usage },
+      { type: 'message_stop' },
+    ];
+    const text = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('');
+    messagesVendor.script({ garbage: text });
+    checkBlocks(
+      t,
+      await anthropic(node)
+        .messages.stream(wish as never)
+        .finalMessage(),
     );
-    at.like(message.content[0], { input: { query: 'Rome' } });
-    at.like(message.content[2], { text: 'Old', citations: [citation] });
-    at.is(message.stop_sequence, 'END');
-    at.is(message.usage.cache_read_input_tokens, 7);
-  }
-});
+
+    function checkBlocks(at: ExecutionContext, message: Anthropic.Message): void {
+      at.deepEqual(
+        message.content.map(({ type }) => type),
+        ['server_tool_use', 'web_search_tool_result', 'text'],
+      );
+      at.like(message.content[0], { input: { query: 'Rome' } });
+      at.like(message.content[2], { text: 'Old', citations: [citation] });
+      at.is(message.stop_sequence, 'END');
+      at.is(message.usage.cache_read_input_tokens, 7);
+    }
+  },
+);
 
 test.serial('an answer without citations has no such field', async (t) => {
   const node = await shared.tenant(t);
   const wish = { model: 'sim.echo', max_tokens: 50, messages: plainQuestion };
   const whole = await anthropic(node).messages.create(wish);
   t.false('citations' in (whole.content[0] ?? {}));
-  const raw = await anthropic(node).messages.create({ ...wish, stream: true }).asResponse();
+  const raw = await anthropic(node)
+    .messages.create({ ...wish, stream: true })
+    .asResponse();
   t.false((await raw.text()).includes('citations'));
 });

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import type { AccessSettings } from '../../models/calls/index.js';
 import type { Settings } from '../../kernel/config/index.js';
-import { parseModels, readCompatibleVendors } from '../../llm/index.js';
+import { type ModelsFile, parseModelsFile, readCompatibleVendors } from '../../llm/index.js';
 
 export async function vendorSettings(settings: Settings): Promise<AccessSettings> {
   const { modelsFile, compatibleVendors } = settings;
@@ -15,19 +15,19 @@ export async function vendorSettings(settings: Settings): Promise<AccessSettings
       openrouter: { apiKey: settings.openrouterKey, baseUrl: settings.openrouterBaseUrl },
     },
     compatible: compatibleVendors === undefined ? [] : readCompatibleVendors(compatibleVendors),
-    models: modelsFile === undefined ? [] : await modelsOf(modelsFile),
+    ...(modelsFile === undefined ? { models: [], aliases: {} } : await modelsOf(modelsFile)),
     sim: settings.sim ?? settings.seed === 'demo',
   };
 }
 
-async function modelsOf(path: string): Promise<AccessSettings['models']> {
+async function modelsOf(path: string): Promise<ModelsFile> {
   let text: string;
   try {
     text = await readFile(path, 'utf8');
   } catch (cause) {
     throw new Error(`the file in TROUPE_MODELS_FILE (${path}) cannot be read`, { cause });
   }
-  return parseModels(`TROUPE_MODELS_FILE (${path})`, text);
+  return parseModelsFile(`TROUPE_MODELS_FILE (${path})`, text);
 }
 
 export function outsideIssuerOf({ oidcIssuer, oidcAudience }: Settings) {

@@ -1,6 +1,7 @@
 /** The targets of a call, in order: combines models, keys and the tiers of the plan. */
 import { didYouMean } from '../../kernel/closest-name.js';
 import { PlatformError } from '../../kernel/errors.js';
+import { modelMeantBy } from '../../kernel/model-aliases.js';
 import {
   type CallPlan,
   type CatalogueModel,
@@ -43,10 +44,11 @@ export interface ChoosingParts {
 }
 
 export function chooseTargets(
-  order: CallOrder,
+  given: CallOrder,
   own: ReadonlyMap<string, Credential>,
   parts: ChoosingParts,
 ): ChosenTargets {
+  const order = { ...given, model: modelMeantBy(given.limits, given.model) };
   const keyring = keyringOf(own, parts.access, parts.platformKeys);
   if (order.model !== 'auto') return named(order, keyring, parts);
   return continued(order, keyring, parts) ?? routed(order, keyring, parts);
@@ -68,7 +70,7 @@ function named(
   keyring: Keyring,
   { access, platformKeys, mayAsk }: ChoosingParts,
 ): ChosenTargets {
-  const found = access.catalogue.resolve(order.model, order.provider);
+  const found = access.catalogue.resolve(order.model, order.provider, order.preferredVendor);
   if ('problem' in found) throw unknownModel(found.problem, order, keyring, access);
   const { model } = found;
   if (!mayAsk(model.id)) throw notForKey(model.id);
@@ -111,7 +113,7 @@ function unverified(model: string): PlatformError {
 
 function fallbacks(order: CallOrder, access: VendorAccess): CatalogueModel[] {
   return (order.fallbackModels ?? []).flatMap((name) => {
-    const found = access.catalogue.resolve(name, undefined);
+    const found = access.catalogue.resolve(modelMeantBy(order.limits, name));
     return 'model' in found && canServe(found.model, order) ? [found.model] : [];
   });
 }

@@ -23,7 +23,6 @@ import {
   fromChatRequest,
   fromMessagesRequest,
   MessagesFrames,
-  resolveVendorModel,
   toChatModels,
   toChatReply,
   toMessagesReply,
@@ -77,7 +76,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
       body: compatBody.transform(fromChatRequest),
       dialect: 'openai',
       handle: ({ caller, body, leaving }) =>
-        answer(parts, orderOf(catalogue, 'openai', caller, body, leaving), 'chatcmpl-', {
+        answer(parts, orderOf('openai', caller, body, leaving), 'chatcmpl-', {
           ...chatForm,
           frames: (head) => new ChatFrames(head, body.wantsUsage),
         }),
@@ -94,7 +93,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
       headers: ['anthropic-beta'],
       handle: ({ caller, body, leaving, headers }) => {
         const asked = withBeta(body, headers['anthropic-beta']);
-        return answer(parts, orderOf(catalogue, 'anthropic', caller, asked, leaving), 'msg_', messagesForm);
+        return answer(parts, orderOf('anthropic', caller, asked, leaving), 'msg_', messagesForm);
       },
     }),
     declare({
@@ -138,21 +137,19 @@ function withBeta(given: CompatRequest, beta: string | undefined): CompatRequest
 }
 
 function orderOf(
-  catalogue: Catalogue,
   vendor: 'openai' | 'anthropic',
   caller: KeyCaller,
   { model, request }: CompatRequest,
   signal: LeaveSignal,
 ): CallOrder {
-  const found = resolveVendorModel(catalogue, model, vendor);
   return {
     scope: caller.scope,
     limits: caller.limits,
     source: callSources.direct,
     keyId: caller.keyId,
     userId: null,
-    model: 'model' in found ? found.model.id : model,
-    provider: undefined,
+    model,
+    preferredVendor: vendor,
     request,
     signal,
   };

@@ -15,6 +15,8 @@ export interface AccessSettings {
   readonly compatible: readonly CompatibleVendor[];
   /** Models of the operator's models file. */
   readonly models: readonly ModelEntry[];
+  /** The operator's names of models, in the same file. */
+  readonly aliases?: Readonly<Record<string, string>>;
   /** Whether the built-in simulated vendor is enabled. */
   readonly sim: boolean;
 }
@@ -28,10 +30,18 @@ export interface VendorAccess {
   readonly providers: readonly string[];
 }
 
-export function vendorAccess({ vendors, compatible, models, sim }: AccessSettings): VendorAccess {
+export function vendorAccess({
+  vendors,
+  compatible,
+  models,
+  aliases = {},
+  sim,
+}: AccessSettings): VendorAccess {
   const builtIn = builtInModels().filter(({ vendor }) => sim || vendor !== 'sim');
   return {
-    catalogue: new Catalogue(builtIn, ...compatible.map((vendor) => vendor.models), models),
+    catalogue: new Catalogue(builtIn, ...compatible.map((vendor) => vendor.models), models).withAliases(
+      aliases,
+    ),
     adapters: adaptersByVendor(compatible),
     keys: new VendorKeys(vendors, compatible),
     providers: [...builtInVendors, ...compatible.map(({ name }) => name)],
