@@ -164,6 +164,8 @@ export interface LlmRequest {
   readonly reasoningEffort?: ReasoningEffort;
   /** The exact bound of thoughts in tokens, for vendors that take one; `reasoningEffort` is set beside it. */
   readonly thinkingBudget?: number;
+  /** Later calls repeat this prompt: it is marked for vendors that keep what is marked. */
+  readonly cachePrompt?: boolean;
   readonly wire?: WireRequest;
   /** Whether the vendor streams; a caller that wants a whole answer may still be served from a stream. */
   readonly stream: boolean;

@@ -2,38 +2,11 @@
 import Anthropic from '@anthropic-ai/sdk';
 import test, { type ExecutionContext } from 'ava';
 import OpenAI from 'openai';
-import { booksOf, openAiAt, startVendor } from '../support/clients/direct-calls.js';
-import type { TenantNode } from '../support/servers/node.js';
-import { sharedNode } from '../support/servers/shared-node.js';
-import { AnthropicServer } from '../support/servers/vendors/anthropic-server.js';
-import { GeminiServer } from '../support/servers/vendors/gemini-server.js';
-import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
+import { booksOf } from '../support/clients/direct-calls.js';
+import { clients, recordingVendors } from '../support/servers/vendors/recording-vendors.js';
 
-const chatVendor = new OpenAiServer();
-const messagesVendor = new AnthropicServer();
-const geminiVendor = new GeminiServer();
-const vendors = [chatVendor, messagesVendor, geminiVendor];
-
-test.serial.beforeEach('the vendors forget', () => {
-  for (const vendor of vendors) vendor.forget();
-});
-const shared = sharedNode(test, async (atEnd) => {
-  for (const vendor of vendors) await startVendor(atEnd, vendor);
-  return {
-    environment: {
-      ...openAiAt(chatVendor),
-      ANTHROPIC_API_KEY: 'sk-ant-platform',
-      ANTHROPIC_BASE_URL: messagesVendor.baseUrl,
-      GEMINI_API_KEY: 'gemini-platform',
-      GEMINI_BASE_URL: geminiVendor.baseUrl,
-    },
-  };
-});
-
-const openai = ({ node, bootstrap }: TenantNode): OpenAI =>
-  new OpenAI({ apiKey: bootstrap.api_key, baseURL: `${node.baseUrl}/v1`, maxRetries: 0 });
-const anthropic = ({ node, bootstrap }: TenantNode): Anthropic =>
-  new Anthropic({ apiKey: bootstrap.api_key, baseURL: node.baseUrl, maxRetries: 0 });
+const { shared, chat: chatVendor, messages: messagesVendor, gemini: geminiVendor } = recordingVendors(test);
+const { openai, anthropic } = clients;
 
 const chatRequest = {
   model: 'gpt-4.1-mini',
