@@ -74,7 +74,8 @@ function toolCall(each: unknown, path: string, survey: Survey): unknown[] {
   if (!isJson(each)) return [each];
   if (typeof each['type'] === 'string' && each['type'] !== 'function') {
     survey.opaque('messages.tool_calls.type', `${path}.type`, each);
-    return [];
+    // Its result names the call.
+    return [{ id: each['id'], type: 'function', function: { name: 'custom', arguments: '{}' } }];
   }
   survey.beside(callKeys, each, 'messages.tool_calls', path);
   return [each];
