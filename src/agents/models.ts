@@ -7,7 +7,7 @@ import type { Issue } from './issues.js';
 /** Checks models for a tenant: whether the model exists, and whether the tenant's plan or own key allows it. */
 export interface ModelChecks {
   /** Whether the model exists, regardless of who may use it. */
-  isKnown(model: string): boolean;
+  isKnown(model: string, limits: TenantLimits): boolean;
   /** ` Did you mean …?` with models that the tenant can call, or nothing. */
   suggestionFor(scope: TenantScope, limits: TenantLimits, model: string): string | Promise<string>;
   /** Undefined if the model is usable. */
@@ -24,7 +24,7 @@ export async function unknownModels(
   { scope, limits }: Pick<Author, 'scope' | 'limits'>,
   document: AgentDocument,
 ): Promise<readonly Issue[]> {
-  const unknown = modelsOf(document).filter(({ name }) => !models.isKnown(name));
+  const unknown = modelsOf(document).filter(({ name }) => !models.isKnown(name, limits));
   return Promise.all(
     unknown.map(async ({ field, name }) => {
       const meant = await models.suggestionFor(scope, limits, name);
@@ -45,7 +45,7 @@ export async function modelWarnings(
 ): Promise<readonly Issue[]> {
   const found = await Promise.all(
     modelsOf(document)
-      .filter(({ name }) => models.isKnown(name))
+      .filter(({ name }) => models.isKnown(name, limits))
       .map(async ({ field, name }) => ({ field, issue: await models.faultOf(scope, limits, name) })),
   );
   return found.flatMap(({ field, issue }) => (issue === undefined ? [] : [issueOf(field, issue)]));

@@ -1,4 +1,5 @@
 import type { Budget } from './budget.js';
+import type { ModelAliases } from './model-aliases.js';
 import type { TenantScope } from './tenant-scope.js';
 
 export const roles = ['owner', 'admin', 'editor', 'member'] as const;
@@ -24,6 +25,8 @@ export interface TenantLimits {
   readonly keyRpmMax: number;
   /** What the tenant may spend; absent without a budget. */
   readonly budget?: Budget | undefined;
+  /** The tenant's own names of models; absent without any. */
+  readonly modelAliases?: ModelAliases | undefined;
 }
 
 export interface AnonymousCaller {

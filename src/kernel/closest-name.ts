@@ -48,3 +48,11 @@ export function askedBack(names: readonly string[]): string {
   if (last === undefined) return '';
   return ` Did you mean ${quoted.length === 0 ? last : `${quoted.join(', ')} or ${last}`}?`;
 }
+
+/** For lists that always name somebody. Relative to the length, since short names are near to everything; a common beginning counts more than the rest. */
+export function relativeDistance(given: string, known: string): number {
+  const [one, other] = [given.toLowerCase(), known.toLowerCase()];
+  let common = 0;
+  while (common < one.length && one[common] === other[common]) common += 1;
+  return (leven(one, other) - common / 2) / Math.max(1, one.length, other.length);
+}

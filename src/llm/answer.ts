@@ -1,4 +1,4 @@
-import type { AssistantPart, LlmEvent, Origin, StopReason, ToolCallPart } from './contract.js';
+import type { AssistantPart, LlmEvent, Origin, StopReason, ToolCallPart, WireDialect } from './contract.js';
 import type { Usage } from './usage.js';
 
 export interface LlmAnswer {
@@ -9,6 +9,13 @@ export interface LlmAnswer {
   readonly usage: Usage | undefined;
   readonly stop: StopReason | undefined;
   readonly vendorResponseId: string | undefined;
+  /** The vendor's own reply, if it came whole. */
+  readonly whole: WholeReply | undefined;
+}
+
+export interface WholeReply {
+  readonly dialect: WireDialect;
+  readonly body: Readonly<Record<string, unknown>>;
 }
 
 type OpenPart =
@@ -32,6 +39,7 @@ export class AnswerBuilder {
   #usage: Usage | undefined;
   #stop: StopReason | undefined;
   #id: string | undefined;
+  #whole: WholeReply | undefined;
 
   add(event: LlmEvent): void {
     switch (event.type) {
@@ -75,6 +83,10 @@ export class AnswerBuilder {
       case 'stop':
         this.#stop = event.reason;
         return;
+      case 'whole_reply':
+        this.#whole = event;
+        return;
+      case 'chat_extra':
       case 'tool_call_end':
       case 'unknown':
     }
@@ -89,6 +101,7 @@ export class AnswerBuilder {
       usage: this.#usage,
       stop: this.#stop,
       vendorResponseId: this.#id,
+      whole: this.#whole,
     };
   }
 

@@ -15,9 +15,15 @@ export interface Origin {
   readonly credentialId: string;
 }
 
+/** The prompt up to here stays the same in later calls. Vendors that take such marks keep it, and charge less for it then. */
+export interface CacheMark {
+  readonly ttl: '5m' | '1h';
+}
+
 export interface TextPart {
   readonly type: 'text';
   readonly text: string;
+  readonly cache?: CacheMark;
   /** Some vendors sign plain text too; replayed like the signature of a thought. */
   readonly signature?: string;
   readonly origin?: Origin;
@@ -31,6 +37,7 @@ export interface ContextPart {
 
 export interface ImagePart {
   readonly type: 'image';
+  readonly cache?: CacheMark;
   readonly source:
     | { readonly kind: 'base64'; readonly mediaType: string; readonly data: string }
     | { readonly kind: 'url'; readonly url: string };
@@ -59,6 +66,7 @@ export interface ToolCallPart {
   readonly arguments: string;
   readonly signature?: string;
   readonly origin?: Origin;
+  readonly cache?: CacheMark;
 }
 
 export type UserPart = TextPart | ContextPart | ImagePart;
@@ -67,6 +75,7 @@ export type AssistantPart = TextPart | ThinkingPart | RedactedThinkingPart | Too
 export interface SystemMessage {
   readonly role: 'system';
   readonly content: string;
+  readonly cache?: CacheMark;
 }
 
 export interface UserMessage {
@@ -85,6 +94,7 @@ export interface ToolMessage {
   readonly name: string;
   readonly content: readonly (TextPart | ImagePart)[];
   readonly isError?: boolean;
+  readonly cache?: CacheMark;
 }
 
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
@@ -94,6 +104,9 @@ export interface ToolDefinition {
   readonly description?: string;
   /** JSON Schema of the arguments, always an object. */
   readonly parameters: Readonly<Record<string, unknown>>;
+  /** The vendor holds the arguments to the schema. */
+  readonly strict?: boolean;
+  readonly cache?: CacheMark;
 }
 
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
@@ -105,9 +118,34 @@ export type ResponseFormat =
       readonly type: 'json_schema';
       readonly name: string;
       readonly schema: Readonly<Record<string, unknown>>;
+      readonly strict?: boolean;
+      readonly description?: string;
     };
 
 export type ReasoningEffort = 'none' | 'low' | 'medium' | 'high';
+
+/** The two formats of requests that callers may use besides the platform's own. */
+export type WireDialect = 'chat' | 'messages';
+
+/**
+ * A request as its caller wrote it. A vendor of the same format gets this body, so that nothing is lost; for other
+ * vendors the fields decide (`wire/field-table.ts`).
+ */
+export interface WireRequest {
+  readonly dialect: WireDialect;
+  readonly body: Readonly<Record<string, unknown>>;
+  /** Headers of the format, such as `anthropic-beta`. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** What the body asks for: the name in the table, and the place in the body. */
+  readonly fields: readonly WireField[];
+  /** The length of the parts that the platform's own form does not hold, for the estimate of the prompt. */
+  readonly opaqueBytes: number;
+}
+
+export interface WireField {
+  readonly field: string;
+  readonly path: string;
+}
 
 export interface LlmRequest {
   readonly messages: readonly Message[];
@@ -116,11 +154,19 @@ export interface LlmRequest {
   readonly parallelToolCalls?: boolean;
   readonly temperature?: number;
   readonly topP?: number;
+  readonly topK?: number;
+  readonly presencePenalty?: number;
+  readonly frequencyPenalty?: number;
   readonly maxTokens?: number;
   readonly stop?: readonly string[];
   readonly seed?: number;
   readonly responseFormat?: ResponseFormat;
   readonly reasoningEffort?: ReasoningEffort;
+  /** The exact bound of thoughts in tokens, for vendors that take one; `reasoningEffort` is set beside it. */
+  readonly thinkingBudget?: number;
+  /** Later calls repeat this prompt: it is marked for vendors that keep what is marked. */
+  readonly cachePrompt?: boolean;
+  readonly wire?: WireRequest;
   /** Whether the vendor streams; a caller that wants a whole answer may still be served from a stream. */
   readonly stream: boolean;
 }
@@ -165,7 +211,29 @@ export type LlmEvent =
   | { readonly type: 'tool_call_end'; readonly index: number }
   /** Cumulative: a later one replaces an earlier one. */
   | { readonly type: 'usage'; readonly usage: Usage }
-  | { readonly type: 'stop'; readonly reason: StopReason; readonly raw: string }
+  | {
+      readonly type: 'stop';
+      readonly reason: StopReason;
+      readonly raw: string;
+      /** The text of the caller's that ended the answer. */
+      readonly sequence?: string;
+    }
+  /**
+   * What a piece of a stream holds beside its text and calls, such as `logprobs`: passed on to callers of the same
+   * format.
+   */
+  | {
+      readonly type: 'chat_extra';
+      readonly delta: Readonly<Record<string, unknown>>;
+      readonly choice: Readonly<Record<string, unknown>>;
+      readonly root: Readonly<Record<string, unknown>>;
+    }
+  /** A whole reply as the vendor wrote it, for callers of the same format. */
+  | {
+      readonly type: 'whole_reply';
+      readonly dialect: WireDialect;
+      readonly body: Readonly<Record<string, unknown>>;
+    }
   /** Unknown to the adapter. Passed on for logs and for compatible interfaces of the same format; never an error. */
   | { readonly type: 'unknown'; readonly raw: unknown };
 

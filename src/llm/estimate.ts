@@ -10,6 +10,9 @@ const tokensPerMessage = 4;
 /** What the vendors charge for a picture of ordinary size. */
 const tokensPerImage = 1000;
 
+/** Most of what only the vendor understands is files in base64, whose length says little about their tokens. */
+const opaqueTokensMax = 20_000;
+
 /** Bytes, not characters: scripts with long encodings also take more tokens. */
 export function estimateTokens(text: string): number {
   return Math.ceil(Buffer.byteLength(text, 'utf8') / bytesPerToken);
@@ -20,7 +23,8 @@ export function estimateInputTokens(request: LlmRequest): number {
   if (request.tools !== undefined && request.tools.length > 0) {
     tokens += estimateTokens(JSON.stringify(request.tools));
   }
-  return tokens;
+  const opaque = Math.ceil((request.wire?.opaqueBytes ?? 0) / bytesPerToken);
+  return tokens + Math.min(opaque, opaqueTokensMax);
 }
 
 function messageTokens(message: Message): number {

@@ -1,6 +1,6 @@
 /** The public interface of the vendor library for model calls. */
 export * from './contract.js';
-export { AnswerBuilder, type LlmAnswer } from './answer.js';
+export { AnswerBuilder, type LlmAnswer, type WholeReply } from './answer.js';
 export type { AttemptOutcome, AttemptReport, AttemptStart } from './attempt-report.js';
 export { type Hear, runCall } from './call.js';
 export {
@@ -16,14 +16,17 @@ export {
   CatalogueError,
   parseCompatibleVendors,
   parseModels,
+  parseModelsFile,
   readCompatibleVendors,
   type CompatibleVendor,
+  type ModelsFile,
 } from './catalogue/models-file.js';
 export type { CloudVendor, SecretReference } from './clouds/cloud-vendor.js';
 export { parseVendorsFile, type Reference } from './catalogue/vendors-file.js';
 export { costOf, sumOfCosts } from './catalogue/price.js';
 export { assumedOutput, estimateInputTokens, estimateTokens } from './estimate.js';
 export { listVendorModels } from './list-models.js';
+export { honouredBy, type Honoured } from './wire/treatment.js';
 export { historyFor, pinOf } from './history.js';
 export { LeaveController, type LeaveSignal } from '../kernel/leave-signal.js';
 export { chooseModel, type Choice, type Routing } from './routing/choose-model.js';
@@ -37,6 +40,6 @@ export { addUsage, inputTokens, outputTokens, totalTokens, zeroUsage, type Usage
 export { VendorError, withoutSecret, type Clock, type FailureClass } from './vendor-error.js';
 export type { VendorAdapter } from './vendor.js';
 export { adaptersByVendor, defaultBaseUrls } from './vendors.js';
-export { argumentsObject } from './reply-json.js';
+export { argumentsObject, isRecord } from './reply-json.js';
 export { unpackSignature, packSignature } from './packed-signature.js';
 export { type PlatformKey, VendorKeys, type TenantKey, type VendorSettings } from './vendor-keys.js';

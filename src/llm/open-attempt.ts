@@ -1,5 +1,6 @@
 import type { AttemptStart } from './attempt-report.js';
 import { historyFor } from './history.js';
+import { markedForCache } from './prompt-cache.js';
 import { openSimAttempt } from './sim/sim-attempt.js';
 import { parseSimModel } from './sim/sim-model.js';
 import type { ClockLimits } from './transport/attempt-clocks.js';
@@ -21,9 +22,10 @@ export function openAttempt(start: AttemptStart, ports: AttemptPorts, clocks: Cl
   const { model, credential } = start.target;
   const origin = { vendor: model.vendor, model: model.id, credentialId: credential.id };
   const { maxTokens } = start.request;
+  const asked = markedForCache(start.request, model);
   const request = {
-    ...start.request,
-    messages: historyFor(start.request.messages, origin),
+    ...asked,
+    messages: historyFor(asked.messages, origin),
     // The bound is reduced to the model's maximum: callers set one bound for many models, and vendors refuse a larger one with 400.
     ...(maxTokens !== undefined && { maxTokens: Math.min(maxTokens, model.maxOutputTokens) }),
   };

@@ -14,6 +14,8 @@ export interface VendorRequest {
   /** Appended to the credential's base address. */
   readonly path: string;
   readonly body: string;
+  /** Besides those of every request to the vendor. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** A request before it is authorized. */

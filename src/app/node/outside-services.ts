@@ -5,7 +5,8 @@ import { readSecretAt, type Settings } from '../../kernel/config/index.js';
 import {
   builtInModels,
   type CloudVendor,
-  parseModels,
+  type ModelsFile,
+  parseModelsFile,
   parseVendorsFile,
   type PlatformKey,
   readCompatibleVendors,
@@ -35,7 +36,7 @@ export async function vendorSettings(settings: Settings): Promise<AccessSettings
     },
     compatible: compatibleVendors === undefined ? [] : readCompatibleVendors(compatibleVendors),
     clouds: vendorsFile === undefined ? [] : await cloudsOf(vendorsFile),
-    models: modelsFile === undefined ? [] : await modelsOf(modelsFile),
+    ...(modelsFile === undefined ? { models: [], aliases: {} } : await modelsOf(modelsFile)),
     sim: settings.sim ?? settings.seed === 'demo',
   };
 }
@@ -49,8 +50,8 @@ function keysOf(prefix: string, only: string | undefined, several: readonly stri
   ];
 }
 
-async function modelsOf(path: string): Promise<AccessSettings['models']> {
-  return parseModels(`TROUPE_MODELS_FILE (${path})`, await textOf('TROUPE_MODELS_FILE', path));
+async function modelsOf(path: string): Promise<ModelsFile> {
+  return parseModelsFile(`TROUPE_MODELS_FILE (${path})`, await textOf('TROUPE_MODELS_FILE', path));
 }
 
 async function cloudsOf(path: string): Promise<readonly CloudVendor[]> {

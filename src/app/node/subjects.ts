@@ -74,6 +74,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     publicUrl,
     registration: { policy: settings.registration, hasInvite: hasPendingInvite },
     verifyEmail: settings.verifyEmail,
+    isKnownModel: (model) => model === 'auto' || 'model' in access.catalogue.resolve(model),
   });
   atEnd(() => identity.close());
   const invites = createInvites(platform, { accounts: identity.accounts, mail, publicUrl });

@@ -15,7 +15,10 @@ export type CallContext = Pick<TurnWork, 'parts' | 'start' | 'lineage' | 'interr
 
 export interface CallRequest {
   readonly source: CallSource;
-  readonly request: Pick<LlmRequest, 'messages' | 'tools' | 'toolChoice' | 'temperature' | 'maxTokens'>;
+  readonly request: Pick<
+    LlmRequest,
+    'messages' | 'tools' | 'toolChoice' | 'temperature' | 'maxTokens' | 'cachePrompt'
+  >;
   /** The agent's model and its fallbacks, unless another is named. */
   readonly model?: string;
   readonly clocks?: CallOrder['clocks'];

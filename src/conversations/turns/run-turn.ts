@@ -73,6 +73,7 @@ async function answerWithoutTools(
   const tools = work.start.quickReplies ? definitions.filter(({ name }) => name === suggestionsName) : [];
   const said = await modelRound(work, callSources.lightResponse, {
     messages,
+    cachePrompt: true,
     ...(tools.length > 0 && { tools }),
   });
   for (const call of callsIn(said.parts)) {
@@ -102,6 +103,7 @@ async function runRounds(
     const mayCall = round < roundsMax;
     const said = await modelRound(work, callSources.toolLoop, {
       messages,
+      cachePrompt: true,
       ...(tools.length > 0 && { tools }),
       ...(tools.length > 0 && !mayCall && { toolChoice: 'none' }),
     });

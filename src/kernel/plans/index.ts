@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { budgetShape } from '../budget.js';
+import { modelAliases } from '../model-aliases.js';
 import type { Plan, TenantLimits } from '../caller.js';
 
 export type ModelTier = 'economical' | 'premium' | 'flagship';
@@ -53,6 +54,8 @@ export const tenantSettings = z.object({
   key_rpm_max: z.int().min(1).max(1_000_000_000).optional(),
   /** Set by the tenant itself. */
   budget: budgetShape.optional(),
+  /** Set by the tenant itself. */
+  model_aliases: modelAliases.optional(),
 });
 
 export type TenantSettings = z.output<typeof tenantSettings>;
@@ -67,6 +70,7 @@ export function limitsOf(plan: Plan, settings: TenantSettings): TenantLimits {
     monthlyTokens: settings.monthly_tokens ?? base.monthlyTokens,
     keyRpmMax: settings.key_rpm_max ?? base.keyRpmMax,
     ...(settings.budget !== undefined && { budget: settings.budget }),
+    ...(settings.model_aliases !== undefined && { modelAliases: settings.model_aliases }),
   };
 }
 

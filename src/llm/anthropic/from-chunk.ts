@@ -68,7 +68,7 @@ export class AnthropicStreamReader implements StreamReader {
         return;
       case 'message_delta':
         this.#readUsage(message.usage, out);
-        this.#readStop(text(message.delta?.stop_reason), out);
+        this.#readStop(text(message.delta?.stop_reason), out, text(message.delta?.stop_sequence));
         return;
       case 'message_stop':
         this.#done = true;
@@ -99,11 +99,12 @@ export class AnthropicStreamReader implements StreamReader {
     out.push({ type: 'usage', usage: anthropicUsage(this.#usage) });
   }
 
-  #readStop(raw: string | undefined, out: ReplyItem[]): void {
+  #readStop(raw: string | undefined, out: ReplyItem[], sequence?: string): void {
     if (raw === undefined || this.#stopped) return;
     for (const index of this.#blocks.keys()) this.#closeBlock(index, out);
     this.#stopped = true;
-    out.push({ type: 'stop', reason: anthropicStopReason(raw), raw });
+    const reason = anthropicStopReason(raw);
+    out.push({ type: 'stop', reason, raw, ...(sequence !== undefined && { sequence }) });
   }
 
   #openBlock(message: StreamEvent, out: ReplyItem[]): void {
@@ -162,6 +163,7 @@ export class AnthropicStreamReader implements StreamReader {
         return;
       case 'input_json_delta': {
         const piece = text(delta.partial_json) ?? '';
+        if (block?.kind === 'unknown') out.push({ type: 'unknown', raw: message });
         if (block?.kind !== 'tool' || piece === '') return;
         block.wrote = true;
         out.push({ type: 'tool_call_arguments', index: block.index, text: piece });
@@ -179,6 +181,8 @@ export class AnthropicStreamReader implements StreamReader {
       // A call of a tool without parameters has no argument pieces.
       if (!block.wrote) out.push({ type: 'tool_call_arguments', index: block.index, text: '{}' });
       out.push({ type: 'tool_call_end', index: block.index });
+    } else if (block?.kind === 'unknown') {
+      out.push({ type: 'unknown', raw: { type: 'content_block_stop', index: blockIndex } });
     } else if (block?.kind === 'thinking') {
       out.push({
         type: 'thinking_end',

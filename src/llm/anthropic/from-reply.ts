@@ -18,7 +18,10 @@ export function fromAnthropicReply(body: unknown, out: ReplyItem[]): void {
     return;
   }
   const message: Loose<Message> = body;
-  out.push({ type: 'start', id: text(message.id), model: text(message.model) });
+  out.push(
+    { type: 'start', id: text(message.id), model: text(message.model) },
+    { type: 'whole_reply', dialect: 'messages', body },
+  );
   let calls = 0;
   for (const block of list(message.content)) calls = readBlock(block, calls, out);
   if (isRecord(body['usage'])) out.push({ type: 'usage', usage: anthropicUsage(body['usage']) });

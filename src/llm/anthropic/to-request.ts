@@ -1,4 +1,5 @@
 import type {
+  CacheControlEphemeral,
   ContentBlockParam,
   ImageBlockParam,
   MessageCreateParams,
@@ -8,15 +9,18 @@ import type {
 } from '@anthropic-ai/sdk/resources/messages';
 import type {
   AssistantPart,
+  CacheMark,
   ImagePart,
   LlmRequest,
   Message,
   ReasoningEffort,
+  SystemMessage,
   ToolMessage,
   UserPart,
 } from '../contract.js';
 import { argumentsObject } from '../reply-json.js';
 import type { VendorModel, VendorRequest } from '../vendor.js';
+import { passedMessagesBody } from './pass-through.js';
 
 /** This vendor requires a bound. The default is ample for an answer and far below the largest output. */
 const defaultMaxTokens = 8192;
@@ -27,12 +31,19 @@ const thinkingBudget = { low: 2048, medium: 8192, high: 24_576 } as const satisf
 >;
 
 export function toAnthropicRequest(request: LlmRequest, model: VendorModel): VendorRequest {
-  return { path: '/v1/messages', body: JSON.stringify(anthropicBody(request, model)) };
+  return { path: '/v1/messages', body: JSON.stringify(anthropicBody(request, model)), ...headersOf(request) };
+}
+
+/** The headers that a caller of the same format gave, such as those of beta features. */
+export function headersOf({ wire }: LlmRequest): Pick<VendorRequest, 'headers'> {
+  return wire?.dialect === 'messages' ? { headers: wire.headers } : {};
 }
 
 /** The body, for clouds that serve it at other paths. */
-export function anthropicBody(request: LlmRequest, model: VendorModel) {
-  const system = systemText(request);
+export function anthropicBody(request: LlmRequest, model: VendorModel): Readonly<Record<string, unknown>> {
+  const { wire } = request;
+  if (wire?.dialect === 'messages') return passedMessagesBody(wire, request, model);
+  const system = systemOf(request);
   const thinking = thinkingOf(request, model);
   const maxTokens = Math.min(request.maxTokens ?? defaultMaxTokens, model.maxOutputTokens);
   return {
@@ -40,7 +51,7 @@ export function anthropicBody(request: LlmRequest, model: VendorModel) {
     // A budget for thoughts counts in the bound of the output, so the answer keeps the room that was asked for.
     max_tokens: Math.min(maxTokens + thinking.budget, model.maxOutputTokens),
     messages: messages(request.messages),
-    ...(system !== '' && { system }),
+    ...(system.length > 0 && { system }),
     ...(thinking.budget === 0 && sampling(request, model)),
     ...thinking.fields,
     ...outputConfig(request, thinking.effort),
@@ -50,17 +61,33 @@ export function anthropicBody(request: LlmRequest, model: VendorModel) {
   } satisfies MessageCreateParams;
 }
 
-function systemText(request: LlmRequest): string {
-  const texts = request.messages.flatMap((message) => (message.role === 'system' ? [message.content] : []));
-  if (request.responseFormat?.type === 'json') texts.push('Answer with one JSON object and nothing else.');
-  return texts.join('\n\n');
+/** One text, or blocks where one of them is marked. */
+function systemOf(request: LlmRequest): string | TextBlockParam[] {
+  const parts = request.messages.filter((message) => message.role === 'system');
+  const order = 'Answer with one JSON object and nothing else.';
+  const texts: readonly Omit<SystemMessage, 'role'>[] =
+    request.responseFormat?.type === 'json' ? [...parts, { content: order }] : parts;
+  if (texts.every(({ cache }) => cache === undefined)) {
+    return texts.map(({ content }) => content).join('\n\n');
+  }
+  return texts.flatMap(({ content, cache }) => textBlock(content, cache));
+}
+
+/** Five minutes are the vendor's default. */
+function marked(mark: CacheMark | undefined): { cache_control?: CacheControlEphemeral } {
+  if (mark === undefined) return {};
+  return { cache_control: { type: 'ephemeral', ...(mark.ttl === '1h' && { ttl: '1h' }) } };
 }
 
 /** Temperatures end at 1, and only one of the two sampling parameters may be set. */
-function sampling(request: LlmRequest, model: VendorModel): { temperature?: number; top_p?: number } {
+function sampling(
+  request: LlmRequest,
+  model: VendorModel,
+): { temperature?: number; top_p?: number; top_k?: number } {
   if (!model.capabilities.has('temperature')) return {};
-  if (request.temperature !== undefined) return { temperature: Math.min(1, request.temperature) };
-  return request.topP !== undefined ? { top_p: request.topP } : {};
+  const topK = request.topK === undefined ? {} : { top_k: request.topK };
+  if (request.temperature !== undefined) return { temperature: Math.min(1, request.temperature), ...topK };
+  return { ...(request.topP !== undefined && { top_p: request.topP }), ...topK };
 }
 
 interface Thinking {
@@ -109,6 +136,8 @@ function tools(request: LlmRequest, model: VendorModel): Pick<MessageCreateParam
     name: tool.name,
     ...(tool.description !== undefined && { description: tool.description }),
     input_schema: { ...tool.parameters, type: 'object' },
+    ...(tool.strict === true && { strict: true }),
+    ...marked(tool.cache),
   }));
   const choice = toolChoice(request, model);
   return { tools: declared, ...(choice !== undefined && { tool_choice: choice }) };
@@ -154,18 +183,22 @@ function blocksOf(message: Exclude<Message, { role: 'system' }>): ContentBlockPa
 }
 
 /** Empty text blocks are refused. */
-function textBlock(text: string): TextBlockParam[] {
-  return text === '' ? [] : [{ type: 'text', text }];
+function textBlock(text: string, mark?: CacheMark): TextBlockParam[] {
+  return text === '' ? [] : [{ type: 'text', text, ...marked(mark) }];
 }
 
 function userBlock(part: UserPart): ContentBlockParam[] {
-  return part.type === 'image' ? [imageBlock(part)] : textBlock(part.text);
+  if (part.type === 'image') return [imageBlock(part)];
+  return textBlock(part.text, part.type === 'text' ? part.cache : undefined);
 }
 
-function imageBlock({ source }: ImagePart): ImageBlockParam {
-  if (source.kind === 'url') return { type: 'image', source: { type: 'url', url: source.url } };
+function imageBlock({ source, cache }: ImagePart): ImageBlockParam {
+  if (source.kind === 'url') {
+    return { type: 'image', source: { type: 'url', url: source.url }, ...marked(cache) };
+  }
   return {
     type: 'image',
+    ...marked(cache),
     source: { type: 'base64', media_type: imageType(source.mediaType), data: source.data },
   };
 }
@@ -180,7 +213,7 @@ function imageType(mediaType: string): (typeof imageTypes)[number] {
 function assistantBlock(part: AssistantPart): ContentBlockParam[] {
   switch (part.type) {
     case 'text':
-      return textBlock(part.text);
+      return textBlock(part.text, part.cache);
     case 'thinking':
       // Without its signature a thought cannot be given back.
       return part.signature === undefined
@@ -189,7 +222,15 @@ function assistantBlock(part: AssistantPart): ContentBlockParam[] {
     case 'redacted_thinking':
       return [{ type: 'redacted_thinking', data: part.data }];
     case 'tool_call':
-      return [{ type: 'tool_use', id: part.id, name: part.name, input: argumentsObject(part.arguments) }];
+      return [
+        {
+          type: 'tool_use',
+          id: part.id,
+          name: part.name,
+          input: argumentsObject(part.arguments),
+          ...marked(part.cache),
+        },
+      ];
   }
 }
 
@@ -202,5 +243,6 @@ function toolResult(message: ToolMessage): ContentBlockParam {
     tool_use_id: message.callId,
     ...(content.length > 0 && { content }),
     ...(message.isError === true && { is_error: true }),
+    ...marked(message.cache),
   };
 }

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { parseSimModel, simPattern } from '../sim/sim-model.js';
 import { fromEntry, type CatalogueModel, type ModelEntry } from './model.js';
+import { idsFor, undated } from './model-names.js';
+import type { Family } from '../wire/field-table.js';
 import { CatalogueError, parseModels } from './models-file.js';
+import { builtInVendors } from './vendor-names.js';
 
-/** The built-in vendors. The simulated vendor `sim` is not one of them. */
-export const builtInVendors = ['openai', 'anthropic', 'google', 'xai', 'openrouter'] as const;
-export type BuiltInVendor = (typeof builtInVendors)[number];
+export { builtInVendors, type BuiltInVendor } from './vendor-names.js';
 
 export type Resolution =
   | { readonly model: CatalogueModel }
@@ -15,12 +16,33 @@ export type Resolution =
 export class Catalogue {
   readonly #models = new Map<string, CatalogueModel>();
   readonly #vendors = new Set<string>(['sim', ...builtInVendors]);
+  readonly #aliases = new Map<string, string>();
 
   constructor(...sources: readonly (readonly ModelEntry[])[]) {
     for (const entry of sources.flat()) {
       this.#models.set(entry.id, fromEntry(entry));
       this.#vendors.add(entry.vendor);
     }
+  }
+
+  /** What vendors of the operator speak, where it is not the chat format. */
+  withFamilies(families: ReadonlyMap<string, Family>): this {
+    for (const [id, model] of this.#models) {
+      const family = families.get(model.vendor);
+      if (family !== undefined) this.#models.set(id, { ...model, family });
+    }
+    return this;
+  }
+
+  /** Names that stand for models, set by the operator. Refuses one whose model does not exist. */
+  withAliases(aliases: Readonly<Record<string, string>>): this {
+    for (const [alias, model] of Object.entries(aliases)) {
+      if ('problem' in this.resolve(model)) {
+        throw new CatalogueError('TROUPE_MODELS_FILE', `aliases.${alias}: there is no model ${model}`);
+      }
+    }
+    for (const [alias, model] of Object.entries(aliases)) this.#aliases.set(alias, model);
+    return this;
   }
 
   get all(): readonly CatalogueModel[] {
@@ -35,15 +57,26 @@ export class Catalogue {
     return this.#models.get(id) ?? this.#sim(id);
   }
 
-  /** Resolves `model` and the optional `provider`; either may name the vendor. */
-  resolve(model: string, provider?: string): Resolution {
+  /**
+   * Resolves `model` and the optional `provider`; either may name the vendor. Of vendors that share a bare name,
+   * `preferred` is meant. A dated name resolves to its model, which is then asked for under the dated name.
+   */
+  resolve(model: string, provider?: string, preferred?: string): Resolution {
     if (provider !== undefined && !this.#vendors.has(provider)) return { problem: 'invalid_provider' };
+    const name = this.#aliases.get(model) ?? model;
+    const vendors = provider === undefined ? this.#vendors : [];
+    const isMeant = (found: CatalogueModel | undefined): found is CatalogueModel =>
+      found !== undefined && (provider === undefined || found.vendor === provider);
+    const ids = idsFor(name, vendors, provider ?? preferred);
     const found =
-      this.byId(model) ?? (provider === undefined ? undefined : this.byId(`${provider}.${model}`));
-    if (found === undefined) return { problem: 'invalid_model' };
-    return provider === undefined || found.vendor === provider
-      ? { model: found }
-      : { problem: 'invalid_model' };
+      ids.map((id) => this.byId(id)).find(isMeant) ?? ids.map((id) => this.#dated(id)).find(isMeant);
+    return found === undefined ? { problem: 'invalid_model' } : { model: found };
+  }
+
+  /** The id stays that of the model: it is what keys allow, prices name and books count. */
+  #dated(id: string): CatalogueModel | undefined {
+    const model = this.#models.get(undated(id) ?? '');
+    return model === undefined ? undefined : { ...model, name: id.slice(model.vendor.length + 1) };
   }
 
   /** Models of `sim` are derived from their names. */

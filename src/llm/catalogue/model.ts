@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Family, familyOf } from '../wire/field-table.js';
 import type { ModelTier } from '../../kernel/plans/index.js';
 
 export const modelTiers = ['economical', 'premium', 'flagship'] as const satisfies readonly ModelTier[];
@@ -58,6 +59,8 @@ export type Price = ModelEntry['price'];
 export interface CatalogueModel {
   readonly id: string;
   readonly vendor: string;
+  /** The vendors that treat the fields of a request as this one does. */
+  readonly family: Family;
   /** The vendor's name of the model. */
   readonly name: string;
   readonly tier: ModelTier;
@@ -69,10 +72,11 @@ export interface CatalogueModel {
   readonly strengths: ReadonlySet<TaskKind>;
 }
 
-export function fromEntry(entry: ModelEntry): CatalogueModel {
+export function fromEntry(entry: ModelEntry, family = familyOf(entry.vendor)): CatalogueModel {
   return {
     id: entry.id,
     vendor: entry.vendor,
+    family,
     name: entry.vendor_model ?? entry.id.slice(entry.vendor.length + 1),
     tier: entry.tier,
     contextWindow: entry.context_window,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type ModelAliases, modelAliases } from '../../kernel/model-aliases.js';
 import { modelFields, modelSchema, vendorName, type ModelEntry } from './model.js';
 
 /** A catalogue file or variable that cannot be used. The message names the place, never a key. */
@@ -10,13 +11,23 @@ export class CatalogueError extends Error {
 }
 
 const file = z.union([
-  z.array(modelSchema),
-  z.strictObject({ models: z.array(modelSchema) }).transform((whole) => whole.models),
+  z.array(modelSchema).transform((models) => ({ models, aliases: {} })),
+  z.strictObject({ models: z.array(modelSchema).default([]), aliases: modelAliases.default({}) }),
 ]);
 
-/** The models of a file, given as its text: a list, or `{"models": […]}`. */
-export function parseModels(source: string, text: string): readonly ModelEntry[] {
+export interface ModelsFile {
+  readonly models: readonly ModelEntry[];
+  /** Names that stand for models, for all tenants. */
+  readonly aliases: ModelAliases;
+}
+
+/** A file, given as its text: a list of models, or `{"models": […], "aliases": {…}}`. */
+export function parseModelsFile(source: string, text: string): ModelsFile {
   return checked(source, file, parsed(source, text));
+}
+
+export function parseModels(source: string, text: string): readonly ModelEntry[] {
+  return parseModelsFile(source, text).models;
 }
 
 const compatibleModel = z.union([

@@ -7,6 +7,7 @@ import { publishers, vertexAdapter } from '../clouds/vertex/adapter.js';
 import { tokenSigner } from '../clouds/vertex/token-signer.js';
 import type { Credential } from '../routing/plan.js';
 import type { RequestSigner, VendorAdapter } from '../vendor.js';
+import type { Family } from '../wire/field-table.js';
 import { assertNewVendor } from './catalogue.js';
 import { modelFields, modelSchema, type ModelEntry, vendorName } from './model.js';
 import { CatalogueError, checked, modest, parsed } from './models-file.js';
@@ -105,6 +106,7 @@ export function parseVendorsFile(
     assertNewVendor(given.name, source);
     return {
       name: given.name,
+      family: familyOf(given),
       adapter: adapterOf(given),
       credentials: credentialsOf(source, given, parts.resolve),
       models: given.models.map((one) => modelOf(source, given.name, one, parts.known)),
@@ -120,6 +122,17 @@ function adapterOf(given: GivenVendor): VendorAdapter {
       return bedrockAdapter(given.name);
     case 'vertex':
       return vertexAdapter(given.name, given.publisher);
+  }
+}
+
+function familyOf(given: GivenVendor): Family {
+  switch (given.kind) {
+    case 'azure_openai':
+      return 'openai';
+    case 'bedrock':
+      return 'bedrock';
+    case 'vertex':
+      return given.publisher;
   }
 }
 

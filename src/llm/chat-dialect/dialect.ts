@@ -15,6 +15,9 @@ export interface ChatDialect {
   readonly asksForUsage: boolean;
   readonly sendsReasoningEffort: boolean;
   readonly billsCutStreams: boolean;
+  readonly takesTopK?: boolean;
+  /** Whether parts and tools may carry Anthropic's `cache_control`. */
+  readonly takesCacheMarks?: boolean;
   readonly extraHeaders?: Readonly<Record<string, string>>;
   toUsage(raw: unknown): Usage;
   /** Reads a vendor's additions to a delta or a message, such as thoughts. */

@@ -5,6 +5,7 @@ import { VendorError } from '../vendor-error.js';
 import { TextEnvelope } from '../text-envelope.js';
 import type { SseEvent, StreamReader } from '../vendor.js';
 import type { ChatDialect } from './dialect.js';
+import { chatExtra } from './extra.js';
 import { mapChatErrorObject } from './map-error.js';
 import { chatStopReason } from './map-stop-reason.js';
 
@@ -67,10 +68,13 @@ export class ChatStreamReader implements StreamReader {
       return;
     }
     const chunk: Loose<ChatCompletionChunk> = raw;
+    const first = !this.#started;
     this.#start(chunk, out);
     const failed = raw['error'] !== undefined && raw['error'] !== null;
     const choice = list(chunk.choices).find((each) => (integer(each.index) ?? 0) === 0);
     if (choice !== undefined) {
+      const extra = chatExtra(raw, choice, first);
+      if (extra !== undefined) out.push(extra);
       if (isRecord(choice.delta)) this.#readDelta(choice.delta, out);
       const finish = text(choice.finish_reason);
       // A finish reason beside an error is not a proper end.

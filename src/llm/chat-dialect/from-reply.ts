@@ -24,7 +24,10 @@ export function fromChatReply(body: unknown, dialect: ChatDialect, out: ReplyIte
     out.push(failure(new VendorError('nonsense', 'the reply holds no answer', { vendor })));
     return;
   }
-  out.push({ type: 'start', id: text(reply.id), model: text(reply.model) });
+  out.push(
+    { type: 'start', id: text(reply.id), model: text(reply.model) },
+    { type: 'whole_reply', dialect: 'chat', body },
+  );
   const saw = readMessage(choice.message, dialect, out);
   if (isRecord(body['usage'])) out.push({ type: 'usage', usage: dialect.toUsage(body['usage']) });
   const raw = text(choice.finish_reason) ?? '';

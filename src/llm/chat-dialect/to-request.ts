@@ -1,30 +1,44 @@
 import type {
   ChatCompletionContentPart,
+  ChatCompletionContentPartText,
   ChatCompletionCreateParams,
   ChatCompletionMessageParam,
   ChatCompletionMessageToolCall,
   ChatCompletionStreamOptions,
   ChatCompletionTool,
 } from 'openai/resources/chat/completions';
-import type { AssistantMessage, ImagePart, LlmRequest, Message, UserPart } from '../contract.js';
+import type { AssistantMessage, CacheMark, ImagePart, LlmRequest, Message, UserPart } from '../contract.js';
 import type { VendorModel, VendorRequest } from '../vendor.js';
 import type { ChatDialect } from './dialect.js';
+import { passedChatBody } from './pass-through.js';
 
 export function toChatRequest(request: LlmRequest, model: VendorModel, dialect: ChatDialect): VendorRequest {
-  const body = {
+  const { wire } = request;
+  const body =
+    wire?.dialect === 'chat'
+      ? passedChatBody(wire, request, model, dialect)
+      : translated(request, model, dialect);
+  return { path: '/chat/completions', body: JSON.stringify(body) };
+}
+
+function translated(
+  request: LlmRequest,
+  model: VendorModel,
+  dialect: ChatDialect,
+): ChatCompletionCreateParams {
+  return {
     model: model.name,
     messages: request.messages.map((message) => toMessage(message, dialect)),
-    ...sampling(request, model),
+    ...sampling(request, model, dialect),
     ...(request.maxTokens !== undefined && { [dialect.maxTokensField]: request.maxTokens }),
-    ...tools(request),
+    ...tools(request, dialect),
     ...responseFormat(request),
     ...(dialect.sendsReasoningEffort &&
       request.reasoningEffort !== undefined &&
       model.capabilities.has('reasoning') && { reasoning_effort: request.reasoningEffort }),
     ...(request.stream && { stream: true as const }),
     ...(request.stream && dialect.asksForUsage && { stream_options: streamOptions(dialect) }),
-  } satisfies ChatCompletionCreateParams;
-  return { path: '/chat/completions', body: JSON.stringify(body) };
+  };
 }
 
 /** OpenAI pads each chunk with a text of random length unless told not to. */
@@ -33,11 +47,18 @@ function streamOptions(dialect: ChatDialect): ChatCompletionStreamOptions {
 }
 
 /** Models that reason by themselves refuse sampling parameters with 400. */
-function sampling(request: LlmRequest, model: VendorModel): Partial<ChatCompletionCreateParams> {
+function sampling(
+  request: LlmRequest,
+  model: VendorModel,
+  dialect: ChatDialect,
+): Partial<ChatCompletionCreateParams> {
   const sampled = model.capabilities.has('temperature');
   return {
     ...(sampled && request.temperature !== undefined && { temperature: request.temperature }),
     ...(sampled && request.topP !== undefined && { top_p: request.topP }),
+    ...(sampled && dialect.takesTopK && request.topK !== undefined && { top_k: request.topK }),
+    ...(sampled && request.presencePenalty !== undefined && { presence_penalty: request.presencePenalty }),
+    ...(sampled && request.frequencyPenalty !== undefined && { frequency_penalty: request.frequencyPenalty }),
     ...(sampled && request.stop !== undefined && request.stop.length > 0 && { stop: [...request.stop] }),
     ...(request.seed !== undefined && { seed: request.seed }),
   };
@@ -45,6 +66,7 @@ function sampling(request: LlmRequest, model: VendorModel): Partial<ChatCompleti
 
 function tools(
   request: LlmRequest,
+  dialect: ChatDialect,
 ): Pick<ChatCompletionCreateParams, 'tools' | 'tool_choice' | 'parallel_tool_calls'> {
   if (request.tools === undefined || request.tools.length === 0) return {};
   const choice = request.toolChoice;
@@ -55,7 +77,9 @@ function tools(
         name: tool.name,
         ...(tool.description !== undefined && { description: tool.description }),
         parameters: tool.parameters,
+        ...(tool.strict !== undefined && { strict: tool.strict }),
       },
+      ...marked(tool.cache, dialect),
     })),
     ...(choice !== undefined && {
       tool_choice:
@@ -72,7 +96,12 @@ function responseFormat(request: LlmRequest): Pick<ChatCompletionCreateParams, '
   return {
     response_format: {
       type: 'json_schema',
-      json_schema: { name: format.name, schema: { ...format.schema } },
+      json_schema: {
+        name: format.name,
+        ...(format.description !== undefined && { description: format.description }),
+        schema: { ...format.schema },
+        ...(format.strict !== undefined && { strict: format.strict }),
+      },
     },
   };
 }
@@ -80,9 +109,9 @@ function responseFormat(request: LlmRequest): Pick<ChatCompletionCreateParams, '
 function toMessage(message: Message, dialect: ChatDialect): ChatCompletionMessageParam {
   switch (message.role) {
     case 'system':
-      return { role: 'system', content: message.content };
+      return { role: 'system', content: textContent(message.content, message.cache, dialect) };
     case 'user':
-      return { role: 'user', content: userContent(message.content) };
+      return { role: 'user', content: userContent(message.content, dialect) };
     case 'assistant':
       return assistantMessage(message, dialect);
     case 'tool':
@@ -90,16 +119,43 @@ function toMessage(message: Message, dialect: ChatDialect): ChatCompletionMessag
       return {
         role: 'tool',
         tool_call_id: message.callId,
-        content: message.content.map((part) => (part.type === 'text' ? part.text : '[image]')).join('\n'),
+        content: textContent(
+          message.content.map((part) => (part.type === 'text' ? part.text : '[image]')).join('\n'),
+          message.cache,
+          dialect,
+        ),
       };
   }
 }
 
 /** A single text is sent as a plain string: the oldest and smallest servers of this dialect accept nothing else. */
-function userContent(parts: readonly UserPart[]): string | ChatCompletionContentPart[] {
+function userContent(parts: readonly UserPart[], dialect: ChatDialect): string | ChatCompletionContentPart[] {
   const [first] = parts;
-  if (parts.length === 1 && first !== undefined && first.type !== 'image') return first.text;
-  return parts.map((part) => (part.type === 'image' ? image(part) : { type: 'text', text: part.text }));
+  if (parts.length === 1 && first !== undefined && first.type !== 'image' && !isMarked(first, dialect)) {
+    return first.text;
+  }
+  return parts.map((part) => ({
+    ...(part.type === 'image' ? image(part) : { type: 'text' as const, text: part.text }),
+    ...marked(part.type === 'context' ? undefined : part.cache, dialect),
+  }));
+}
+
+function isMarked(part: UserPart, dialect: ChatDialect): boolean {
+  return dialect.takesCacheMarks === true && part.type !== 'context' && part.cache !== undefined;
+}
+
+function textContent(
+  text: string,
+  mark: CacheMark | undefined,
+  dialect: ChatDialect,
+): string | ChatCompletionContentPartText[] {
+  if (mark === undefined || dialect.takesCacheMarks !== true) return text;
+  return [{ type: 'text', text, ...marked(mark, dialect) }];
+}
+
+function marked(mark: CacheMark | undefined, dialect: ChatDialect): { cache_control?: object } {
+  if (mark === undefined || dialect.takesCacheMarks !== true) return {};
+  return { cache_control: { type: 'ephemeral', ...(mark.ttl === '1h' && { ttl: '1h' }) } };
 }
 
 function image(part: ImagePart): ChatCompletionContentPart {

@@ -61,6 +61,9 @@ function generationConfig(
   return {
     ...(sampled && request.temperature !== undefined && { temperature: request.temperature }),
     ...(sampled && request.topP !== undefined && { topP: request.topP }),
+    ...(sampled && request.topK !== undefined && { topK: request.topK }),
+    ...(request.presencePenalty !== undefined && { presencePenalty: request.presencePenalty }),
+    ...(request.frequencyPenalty !== undefined && { frequencyPenalty: request.frequencyPenalty }),
     ...(request.maxTokens !== undefined && { maxOutputTokens: request.maxTokens }),
     ...(request.stop !== undefined && request.stop.length > 0 && { stopSequences: [...request.stop] }),
     ...(request.seed !== undefined && { seed: request.seed }),
@@ -81,7 +84,8 @@ function thinking(
     return { thinkingConfig: { includeThoughts: effort !== 'none', thinkingLevel: level } };
   }
   if (effort === 'none') return { thinkingConfig: { thinkingBudget: 0 } };
-  return { thinkingConfig: { includeThoughts: true, thinkingBudget: thinkingBudget[effort] } };
+  const budget = request.thinkingBudget ?? thinkingBudget[effort];
+  return { thinkingConfig: { includeThoughts: true, thinkingBudget: budget } };
 }
 
 function tools(request: LlmRequest): Pick<GeminiBody, 'tools' | 'toolConfig'> {
@@ -92,7 +96,12 @@ function tools(request: LlmRequest): Pick<GeminiBody, 'tools' | 'toolConfig'> {
     parametersJsonSchema: tool.parameters,
   }));
   const choice = request.toolChoice;
-  if (choice === undefined || choice === 'auto') return { tools: [{ functionDeclarations }] };
+  if (choice === undefined || choice === 'auto') {
+    // A strict tool needs the mode that holds calls to their schemas.
+    const strict = request.tools.some((tool) => tool.strict === true);
+    const held = { functionCallingConfig: { mode: 'VALIDATED' as const } };
+    return { tools: [{ functionDeclarations }], ...(strict && { toolConfig: held }) };
+  }
   const functionCallingConfig =
     typeof choice === 'object'
       ? { mode: 'ANY' as const, allowedFunctionNames: [choice.name] }

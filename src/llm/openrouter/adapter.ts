@@ -11,6 +11,8 @@ export const openrouterAdapter = chatAdapter({
   asksForUsage: true,
   sendsReasoningEffort: true,
   billsCutStreams: false,
+  takesTopK: true,
+  takesCacheMarks: true,
   toUsage: openrouterUsage,
   readExtra: readReasoning,
   extraForAssistant: reasoningDetails,

@@ -67,7 +67,7 @@ function notSent({ adapter }: HttpAttemptOptions, cause: unknown): VendorError {
 function send(feed: AttemptFeed, options: HttpAttemptOptions): void {
   const { adapter, request, secret } = options;
   const base = baseOf(options.baseUrl);
-  const { path, body } = adapter.toRequest(request, options.model);
+  const { path, body, headers } = adapter.toRequest(request, options.model);
   const handler = new ReplyHandler(feed, options);
   const unsigned: UnsignedRequest = {
     method: 'POST',
@@ -76,6 +76,7 @@ function send(feed: AttemptFeed, options: HttpAttemptOptions): void {
     headers: {
       'content-type': 'application/json',
       accept: request.stream ? 'text/event-stream' : 'application/json',
+      ...headers,
       ...adapter.authorization(secret),
     },
     body,

@@ -2,7 +2,7 @@ import { chatAdapter } from '../chat-dialect/adapter.js';
 import { readReasoningText } from '../chat-dialect/read-reasoning.js';
 import { xaiUsage } from './usage.js';
 
-/** `reasoning_effort` is never sent: most of its models refuse it with 400. */
+/** `reasoning_effort` is sent only as a caller wrote it: most of its models refuse it with 400. */
 export const xaiAdapter = chatAdapter({
   vendor: 'xai',
   maxTokensField: 'max_tokens',

@@ -33,9 +33,11 @@ export interface CallOrder {
   readonly agentBudget?: Budget | undefined;
   readonly sessionId?: string | undefined;
   readonly executionId?: string | undefined;
-  /** `auto`, or the id of a model. */
+  /** `auto`, or a name of a model. */
   readonly model: string;
   readonly provider?: string | undefined;
+  /** The vendor that a bare name means if several have it. */
+  readonly preferredVendor?: string | undefined;
   /** Models to try, in order, if the first one fails. Models that the tenant may not use are skipped. */
   readonly fallbackModels?: readonly string[] | undefined;
   /** Messages with tool calls, their results and signed thoughts; tools, temperature, `maxTokens`, `stream`. */

@@ -1,6 +1,7 @@
 /** The targets of a call, in order: combines models, keys and the tiers of the plan. */
 import { didYouMean } from '../../kernel/closest-name.js';
 import { PlatformError } from '../../kernel/errors.js';
+import { modelMeantBy } from '../../kernel/model-aliases.js';
 import {
   type CallPlan,
   type CatalogueModel,
@@ -8,6 +9,7 @@ import {
   type CircuitBreakers,
   type Credential,
   hasImages,
+  honouredBy,
   type KeyLoads,
   type Keyring,
   type Observations,
@@ -16,6 +18,7 @@ import {
   planTargets,
   type Routing,
   type Target,
+  type WireField,
 } from '../../llm/index.js';
 import { modelTiersOf } from '../../kernel/plans/index.js';
 import type { CallOrder } from './call-order.js';
@@ -43,10 +46,11 @@ export interface ChoosingParts {
 }
 
 export function chooseTargets(
-  order: CallOrder,
+  given: CallOrder,
   own: ReadonlyMap<string, Credential>,
   parts: ChoosingParts,
 ): ChosenTargets {
+  const order = { ...given, model: modelMeantBy(given.limits, given.model) };
   const keyring = keyringOf(own, parts.access, parts.platformKeys, parts.loads);
   if (order.model !== 'auto') return named(order, keyring, parts);
   return continued(order, keyring, parts) ?? routed(order, keyring, parts);
@@ -72,7 +76,7 @@ function named(
   keyring: Keyring,
   { access, platformKeys, mayAsk }: ChoosingParts,
 ): ChosenTargets {
-  const found = access.catalogue.resolve(order.model, order.provider);
+  const found = access.catalogue.resolve(order.model, order.provider, order.preferredVendor);
   if ('problem' in found) throw unknownModel(found.problem, order, keyring, access);
   const { model } = found;
   if (!mayAsk(model.id)) throw notForKey(model.id);
@@ -85,6 +89,8 @@ function named(
     throw withheld ? unverified(model.id) : unavailable(model.id);
   }
   if (!canRead(model, order)) throw cannotSee(model);
+  const { refused } = honouredBy(order.request, model);
+  if (refused !== undefined) throw cannotHonour(refused, model);
   const chain = [model, ...fallbacks(order, access)].filter(({ id }) => mayAsk(id));
   const { targets } = planTargets([...new Set(chain)], keyring, isAllowed);
   return {
@@ -113,8 +119,8 @@ function unverified(model: string): PlatformError {
 
 function fallbacks(order: CallOrder, access: VendorAccess): CatalogueModel[] {
   return (order.fallbackModels ?? []).flatMap((name) => {
-    const found = access.catalogue.resolve(name, undefined);
-    return 'model' in found && canRead(found.model, order) ? [found.model] : [];
+    const found = access.catalogue.resolve(modelMeantBy(order.limits, name));
+    return 'model' in found && canServe(found.model, order) ? [found.model] : [];
   });
 }
 
@@ -135,6 +141,7 @@ function continued(
   const pin = pinOf(order.request.messages);
   const model = pin === undefined ? undefined : access.catalogue.byId(pin.model);
   if (pin === undefined || model === undefined || !mayAsk(model.id)) return undefined;
+  if (honouredBy(order.request, model).refused !== undefined) return undefined;
   const tiers = modelTiersOf(order.limits.plan);
   const { targets } = planTargets([model], keyring, ({ tier }) => tiers.includes(tier));
   const makers = targets.filter(({ credential }) => credential.id === pin.credentialId);
@@ -158,8 +165,9 @@ function routed(order: CallOrder, keyring: Keyring, parts: ChoosingParts): Chose
   const ofProvider = access.catalogue.all.filter(
     ({ vendor }) => provider === undefined || vendor === provider,
   );
-  const models = ofProvider.filter(({ id }) => parts.mayAsk(id));
-  if (models.length === 0 && ofProvider.length > 0) throw notForKey('auto');
+  const askable = ofProvider.filter(({ id }) => parts.mayAsk(id));
+  if (askable.length === 0 && ofProvider.length > 0) throw notForKey('auto');
+  const models = askable.filter((model) => honouredBy(order.request, model).refused === undefined);
   const keysOf = (vendor: string): readonly Credential[] =>
     [keyring.tenant(vendor), ...keyring.platform(vendor)].filter((key) => key !== undefined);
   const observed = (model: string) => observations.of(model, nowMs);
@@ -175,6 +183,9 @@ function routed(order: CallOrder, keyring: Keyring, parts: ChoosingParts): Chose
   const wantsReal = choice === undefined || choice.chain.every(({ vendor }) => vendor === 'sim');
   if (wantsReal && !parts.platformKeys && models.some(isWithheld)) throw unverified('auto');
   if (choice === undefined) {
+    const barred = askable.find((model) => hasKey(model) && !models.includes(model));
+    const refused = barred === undefined ? undefined : honouredBy(order.request, barred).refused;
+    if (barred !== undefined && refused !== undefined) throw cannotHonour(refused, barred);
     throw new PlatformError('invalid_model', {
       message: `No model in the tiers of the plan (${tiers.join(', ')}) is available for this request.`,
     });
@@ -203,6 +214,18 @@ function unknownModel(
 
 function canRead({ capabilities }: CatalogueModel, { request }: CallOrder): boolean {
   return capabilities.has('vision') || !hasImages(request);
+}
+
+function canServe(model: CatalogueModel, order: CallOrder): boolean {
+  return canRead(model, order) && honouredBy(order.request, model).refused === undefined;
+}
+
+/** The vendor has nothing like the field, and the answer would not be the one that was asked for. */
+function cannotHonour({ path }: WireField, { id, vendor }: CatalogueModel): PlatformError {
+  return new PlatformError('validation_error', {
+    message: `${shown(path)}: the vendor ${vendor} of the model ${id} has nothing like it. Leave it out, or choose a model of a vendor that has it.`,
+    details: { field: shown(path), issue: `is not supported by ${vendor}`, model: id },
+  });
 }
 
 function cannotSee({ id }: CatalogueModel): PlatformError {

@@ -1,4 +1,4 @@
-import { askedBack, closestNames } from '../../kernel/closest-name.js';
+import { askedBack, relativeDistance } from '../../kernel/closest-name.js';
 import { type TenantLimits } from '../../kernel/caller.js';
 import { modelTiersOf } from '../../kernel/plans/index.js';
 import { type Catalogue, type CatalogueModel, type Keyring, planTargets } from '../../llm/index.js';
@@ -6,8 +6,8 @@ import { type Catalogue, type CatalogueModel, type Keyring, planTargets } from '
 const suggestedMax = 3;
 
 /**
- * ` Did you mean …?` with the ids of the models that the tenant can call now: with a key of its own, or with the
- * platform's within the tiers of the plan. Nothing else is suggested.
+ * ` Did you mean …?` with the closest three of the models that the tenant can call now: with a key of its own, or with
+ * the platform's within the tiers of the plan. Nothing else is suggested.
  */
 export function modelsMeant(
   given: string,
@@ -18,10 +18,19 @@ export function modelsMeant(
   const tiers = modelTiersOf(limits.plan);
   const isAllowed = ({ tier }: CatalogueModel): boolean => tiers.includes(tier);
   const usable = catalogue.all.filter((model) => planTargets([model], keyring, isAllowed).targets.length > 0);
-  const byId = closestNames(given, ['auto', ...usable.map(({ id }) => id)], suggestedMax);
-  if (byId.length > 0) return askedBack(byId);
-  // Clients of a vendor write its own names.
-  const idOf = new Map(usable.map(({ id, vendor }) => [id.slice(vendor.length + 1), id]));
-  const byName = closestNames(given, idOf.keys(), suggestedMax);
-  return askedBack(byName.map((name) => idOf.get(name) ?? name));
+  const ownNames = Object.keys(limits.modelAliases ?? {});
+  const candidates = [
+    ...usable.map(({ id, vendor }) => ({ name: id, spellings: [id, id.slice(vendor.length + 1)] })),
+    ...['auto', ...ownNames].map((name) => ({ name, spellings: [name] })),
+  ];
+  return askedBack(
+    candidates
+      .map(({ name, spellings }) => ({
+        name,
+        distance: spellings.reduce((least, each) => Math.min(least, relativeDistance(given, each)), Infinity),
+      }))
+      .toSorted((one, other) => one.distance - other.distance)
+      .slice(0, suggestedMax)
+      .map(({ name }) => name),
+  );
 }

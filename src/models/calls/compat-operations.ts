@@ -3,7 +3,7 @@ import type { Time } from '../../../cluster/index.js';
 import type { KeyCaller } from '../../kernel/caller.js';
 import type { LeaveSignal } from '../../kernel/leave-signal.js';
 import { whenReady } from '../../kernel/ready.js';
-import type { ErrorCode } from '../../kernel/errors.js';
+import { type ErrorCode, invalidField } from '../../kernel/errors.js';
 import { type Catalogue } from '../../llm/index.js';
 import {
   apiKey,
@@ -23,7 +23,6 @@ import {
   fromChatRequest,
   fromMessagesRequest,
   MessagesFrames,
-  resolveVendorModel,
   toChatModels,
   toChatReply,
   toMessagesReply,
@@ -77,7 +76,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
       body: compatBody.transform(fromChatRequest),
       dialect: 'openai',
       handle: ({ caller, body, leaving }) =>
-        answer(parts, orderOf(catalogue, 'openai', caller, body, leaving), 'chatcmpl-', {
+        answer(parts, orderOf('openai', caller, body, leaving), 'chatcmpl-', {
           ...chatForm,
           frames: (head) => new ChatFrames(head, body.wantsUsage),
         }),
@@ -91,8 +90,11 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
       description: 'Anthropic clients work with this address and an API key of the platform.',
       body: compatBody.transform(fromMessagesRequest),
       dialect: 'anthropic',
-      handle: ({ caller, body, leaving }) =>
-        answer(parts, orderOf(catalogue, 'anthropic', caller, body, leaving), 'msg_', messagesForm),
+      headers: ['anthropic-beta'],
+      handle: ({ caller, body, leaving, headers }) => {
+        const asked = withBeta(body, headers['anthropic-beta']);
+        return answer(parts, orderOf('anthropic', caller, asked, leaving), 'msg_', messagesForm);
+      },
     }),
     declare({
       name: 'compat.models',
@@ -122,22 +124,32 @@ const messagesForm: CompatForm = {
   failure: (error) => `event: error\ndata: ${JSON.stringify(envelope(error, 'anthropic'))}\n\n`,
 };
 
+/** Longer than the names of all betas that a client can combine. */
+const betaLengthMax = 1_000;
+
+function withBeta(given: CompatRequest, beta: string | undefined): CompatRequest {
+  const { wire } = given.request;
+  if (wire === undefined || beta === undefined) return given;
+  if (beta.length > betaLengthMax) {
+    throw invalidField('anthropic-beta', `must have at most ${betaLengthMax} characters`);
+  }
+  return { ...given, request: { ...given.request, wire: { ...wire, headers: { 'anthropic-beta': beta } } } };
+}
+
 function orderOf(
-  catalogue: Catalogue,
   vendor: 'openai' | 'anthropic',
   caller: KeyCaller,
   { model, request }: CompatRequest,
   signal: LeaveSignal,
 ): CallOrder {
-  const found = resolveVendorModel(catalogue, model, vendor);
   return {
     scope: caller.scope,
     limits: caller.limits,
     source: callSources.direct,
     keyId: caller.keyId,
     userId: null,
-    model: 'model' in found ? found.model.id : model,
-    provider: undefined,
+    model,
+    preferredVendor: vendor,
     request,
     signal,
   };
@@ -151,8 +163,9 @@ function answer(
 ) {
   return whenReady(calls.prepare(order), (begin): Promise<JsonReply<object> | RawReply | StreamReply> => {
     const head = { id: prefix + newId(), createdSeconds: Math.floor(time.wallMs() / 1_000) };
-    if (!order.request.stream) return wholeCompatReply(begin(), form, head);
-    return streamCompatReply(begin(), form, head, (error) =>
+    const { request } = order;
+    if (!request.stream) return wholeCompatReply(begin(), request, form, head);
+    return streamCompatReply(begin(), request, form, head, (error) =>
       report('a model call after its answer began', error),
     );
   });

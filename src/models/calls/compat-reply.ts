@@ -1,9 +1,16 @@
 /** Answers in the format of another vendor's API, for that vendor's own clients. */
 import type { PlatformError } from '../../kernel/errors.js';
-import { AnswerBuilder, type LlmAnswer, type LlmEvent, type Origin, type Usage } from '../../llm/index.js';
+import {
+  AnswerBuilder,
+  type LlmAnswer,
+  type LlmEvent,
+  type LlmRequest,
+  type Origin,
+  type Usage,
+} from '../../llm/index.js';
 import { JsonReply, type RawReply, type StreamReply } from '../../http/operations/index.js';
 import type { RunningCall } from './model-calls.js';
-import { payerHeaders, toNobody } from './replies.js';
+import { ignoredHeaders, payerHeaders, toNobody } from './replies.js';
 import { streamedAnswer } from './stream-answer.js';
 
 export interface AnswerHead {
@@ -27,6 +34,7 @@ type Head = Omit<AnswerHead, 'model'>;
 
 export async function wholeCompatReply(
   call: RunningCall,
+  request: LlmRequest,
   form: CompatForm,
   { id, createdSeconds }: Head,
 ): Promise<JsonReply<object> | RawReply> {
@@ -37,11 +45,13 @@ export async function wholeCompatReply(
   if (served === undefined) return toNobody;
   const answer = builder.build(originOf(call));
   const body = form.reply(answer, served.usage, { id, createdSeconds, model: served.model });
-  return new JsonReply(body, 200, payerHeaders(served.payer));
+  const headers = { ...payerHeaders(served.payer), ...ignoredHeaders(request, call.target) };
+  return new JsonReply(body, 200, headers);
 }
 
 export function streamCompatReply(
   call: RunningCall,
+  request: LlmRequest,
   form: CompatForm,
   { id, createdSeconds }: Head,
   failed: (error: unknown) => void,
@@ -55,7 +65,7 @@ export function streamCompatReply(
       failure: form.failure,
     };
   };
-  return streamedAnswer(call, formOf, failed);
+  return streamedAnswer(call, formOf, failed, () => ignoredHeaders(request, call.target));
 }
 
 function originOf({ target }: RunningCall): Origin {

@@ -1,5 +1,6 @@
 import type { TenantLimits } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { modelMeantBy } from '../../kernel/model-aliases.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { Catalogue } from '../../llm/index.js';
 import { callSources } from './call-order.js';
@@ -16,7 +17,8 @@ export class ModelPreflight {
   }
 
   /** Whether the model exists, regardless of who may use it. */
-  isKnown(model: string): boolean {
+  isKnown(given: string, limits: TenantLimits): boolean {
+    const model = modelMeantBy(limits, given);
     return model === 'auto' || 'model' in this.#catalogue.resolve(model);
   }
 

@@ -3,6 +3,7 @@
  * to the vendor and the others wait for its answer. Only complete answers are kept.
  */
 import { createHash } from 'node:crypto';
+import { modelMeantBy } from '../../kernel/model-aliases.js';
 import type { LeaveSignal } from '../../kernel/leave-signal.js';
 import type { Hear, LlmEvent } from '../../llm/index.js';
 import type { AnswerStore } from './reply-store.js';
@@ -13,7 +14,8 @@ import type { RunningCall, ServedCall } from './model-calls.js';
 /** The cache key of a call. Streaming does not matter. For an automatic choice of the model the plan is part of the key. */
 export function answerKey({ scope, limits, model, provider, request }: CallOrder): string {
   const { stream: _stream, ...asked } = request;
-  const named = model === 'auto' ? ['auto', limits.plan] : [model];
+  const meant = modelMeantBy(limits, model);
+  const named = meant === 'auto' ? ['auto', limits.plan] : [meant];
   // Direct calls build their requests in one field order, so equal requests have equal texts.
   const canonical = JSON.stringify([scope.tenantId, named, provider ?? null, asked]);
   return createHash('sha256').update(canonical).digest('base64url');

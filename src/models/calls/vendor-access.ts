@@ -18,6 +18,8 @@ export interface AccessSettings {
   readonly clouds?: readonly CloudVendor[];
   /** Models of the operator's models file. */
   readonly models: readonly ModelEntry[];
+  /** The operator's names of models, in the same file. */
+  readonly aliases?: Readonly<Record<string, string>>;
   /** Whether the built-in simulated vendor is enabled. */
   readonly sim: boolean;
 }
@@ -36,12 +38,15 @@ export function vendorAccess({
   compatible,
   clouds = [],
   models,
+  aliases = {},
   sim,
 }: AccessSettings): VendorAccess {
   const own = [...compatible, ...clouds].map((vendor) => vendor.models);
   const builtIn = builtInModels().filter(({ vendor }) => sim || vendor !== 'sim');
   return {
-    catalogue: new Catalogue(builtIn, ...own, models),
+    catalogue: new Catalogue(builtIn, ...own, models)
+      .withFamilies(new Map(clouds.map(({ name, family }) => [name, family])))
+      .withAliases(aliases),
     adapters: adaptersByVendor(compatible, clouds),
     keys: new VendorKeys(vendors, compatible, clouds),
     providers: [...builtInVendors, ...compatible.map(({ name }) => name)],

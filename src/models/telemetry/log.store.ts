@@ -23,6 +23,8 @@ const logRow = z.object({
   model: z.string(),
   input_tokens: z.number(),
   output_tokens: z.number(),
+  cached_tokens: z.number(),
+  cache_creation_tokens: z.number(),
   cost: z.number(),
   response_time_ms: z.number(),
   call_source: z.string(),
@@ -61,7 +63,8 @@ export interface LogPage {
 }
 
 const logColumns = sql.fragment`
-  c.call_id, c.started_at, c.user_id, c.agent_id, c.provider, c.model, c.input_tokens, c.output_tokens, c.cost,
+  c.call_id, c.started_at, c.user_id, c.agent_id, c.provider, c.model, c.input_tokens, c.output_tokens,
+  c.cached_tokens, c.cache_creation_tokens, c.cost,
   c.response_time_ms, c.call_source, c.from_cache, c.input_preview, c.output_preview`;
 
 export async function readLog(

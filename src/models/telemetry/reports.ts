@@ -154,6 +154,8 @@ export function entryOf(row: LogRow): Shape<'logEntry'> {
     input_tokens: row.input_tokens,
     output_tokens: row.output_tokens,
     total_tokens: row.input_tokens + row.output_tokens,
+    cached_tokens: row.cached_tokens,
+    cache_creation_tokens: row.cache_creation_tokens,
     cost: row.cost,
     response_time_ms: row.response_time_ms,
     timestamp: row.started_at.toISOString().replace('Z', '+00:00'),

@@ -41,6 +41,8 @@ export const logEntry = z.object({
   input_tokens: count,
   output_tokens: count,
   total_tokens: count,
+  cached_tokens: count.describe('Of the input: read from a cache of the vendor.'),
+  cache_creation_tokens: count.describe('Of the input: written to a cache of the vendor.'),
   cost,
   response_time_ms: ms,
   timestamp: z.iso.datetime({ offset: true }),

@@ -87,6 +87,8 @@ export interface IdentityOptions {
   readonly registration: RegistrationRule;
   /** `TROUPE_VERIFY_EMAIL`. */
   readonly verifyEmail: boolean;
+  /** Whether a model of the name exists; absent: where no tenant changes its own names of models. */
+  readonly isKnownModel?: (model: string) => boolean;
 }
 
 export interface Identity {
@@ -207,7 +209,7 @@ export async function createIdentity(
     operations: [
       ...identityOperations({ accounts, families, keys }),
       ...accountOperations({ verification, passwordReset, accountChanges, keySignIn }),
-      ...tenantOperations(tenants),
+      ...tenantOperations(tenants, options.isKnownModel ?? (() => true)),
       ...memberOperations(members),
     ],
     verifyToken: verified.verify,

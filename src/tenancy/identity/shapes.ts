@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { budgetShape } from '../../kernel/budget.js';
+import { modelAliases } from '../../kernel/model-aliases.js';
 import { retentionOf, retentionShape } from '../../kernel/retention.js';
 import { roles } from '../../kernel/caller.js';
 import { oneShape } from '../../http/operations/index.js';
@@ -46,6 +47,7 @@ export const tenantShape = ownTenantShape.extend({
 /** One tenant with what holds for its data. */
 export const keptTenantShape = tenantShape.extend({
   retention: retentionShape.describe('For how many days rows are kept.'),
+  model_aliases: modelAliases.optional().describe("The tenant's own names of models, where it has any."),
 });
 
 export const memberShape = z.object({
@@ -85,7 +87,12 @@ export function tenantFrom(row: OwnTenantRow): z.input<typeof tenantShape> {
 }
 
 export function keptTenantFrom(row: OwnTenantRow): z.input<typeof keptTenantShape> {
-  return { ...tenantFrom(row), retention: retentionOf(row.retention) };
+  const { model_aliases } = row.settings;
+  return {
+    ...tenantFrom(row),
+    retention: retentionOf(row.retention),
+    ...(model_aliases !== undefined && { model_aliases }),
+  };
 }
 
 export function memberFrom(row: MemberRow): z.input<typeof memberShape> {

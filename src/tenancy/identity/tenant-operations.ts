@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { budgetShape } from '../../kernel/budget.js';
 import { actorOf } from '../../kernel/caller.js';
+import { invalidField } from '../../kernel/errors.js';
 import {
   declare,
   list,
@@ -13,6 +14,7 @@ import {
   user,
 } from '../../http/operations/index.js';
 import { plans, tenantSettings } from '../../kernel/plans/index.js';
+import { type ModelAliases, modelAliases } from '../../kernel/model-aliases.js';
 import { retentionPatch } from '../../kernel/retention.js';
 import { displayName } from './fields.js';
 import {
@@ -37,7 +39,19 @@ const settingsPatch = z.object({
   key_rpm_max: tenantSettings.shape.key_rpm_max.nullable(),
 });
 
-export function tenantOperations(tenants: Tenants): readonly Operation[] {
+function checkAliases(aliases: ModelAliases, isKnown: (model: string) => boolean): void {
+  for (const [alias, model] of Object.entries(aliases)) {
+    if (!isKnown(model)) {
+      throw invalidField(`model_aliases.${alias}`, 'must name a model of GET /api/v3/llm/models');
+    }
+  }
+}
+
+/** `isKnownModel`: whether a model of the name exists, regardless of who may use it. */
+export function tenantOperations(
+  tenants: Tenants,
+  isKnownModel: (model: string) => boolean,
+): readonly Operation[] {
   return [
     declare({
       name: 'tenants.create',
@@ -80,9 +94,9 @@ export function tenantOperations(tenants: Tenants): readonly Operation[] {
       method: 'PATCH',
       audit: 'tenants.update',
       path: '/api/tenants/:id',
-      title: 'Change the name, the budget, or for how many days data is kept',
+      title: 'Change the name, the budget, the names of models, or for how many days data is kept',
       description:
-        'A missing field stays. `budget: null` removes the budget. `retention` takes 1 to 3650 days; null restores the default.',
+        'A missing field stays. `budget: null` removes the budget. `retention` takes 1 to 3650 days; null restores the default. `model_aliases` replaces all of the names that stand for models in calls and agents, at most 100; null removes them.',
       access: tenantUserAt('id', 'tenants:update'),
       params,
       absent: 'tenant_not_found',
@@ -90,10 +104,13 @@ export function tenantOperations(tenants: Tenants): readonly Operation[] {
         name: displayName.optional(),
         budget: budgetShape.nullish(),
         retention: retentionPatch.optional(),
+        model_aliases: modelAliases.nullish(),
       }),
       output: keptTenant,
-      handle: async ({ caller, body }) => {
+      handle: async ({ caller, body: { model_aliases, ...rest } }) => {
         const { scope, role } = caller;
+        checkAliases(model_aliases ?? {}, isKnownModel);
+        const body = { ...rest, modelAliases: model_aliases };
         const isEmpty = Object.values(body).every((value) => value === undefined);
         const tenant = isEmpty
           ? await tenants.read(scope, role)

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Budget } from '../../kernel/budget.js';
+import type { ModelAliases } from '../../kernel/model-aliases.js';
 import { type StoredRetention, storedRetention } from '../../kernel/retention.js';
 import { type Plan, roles } from '../../kernel/caller.js';
 import { plans, type TenantSettings, tenantSettings } from '../../kernel/plans/index.js';
@@ -75,16 +76,24 @@ export interface TenantChange {
   readonly name?: string | undefined;
   /** Null removes it. */
   readonly budget?: Budget | null | undefined;
+  /** All of them; null removes them. */
+  readonly modelAliases?: ModelAliases | null | undefined;
 }
 
 /** In one statement, so that an operator's change of the other settings at the same time is kept. */
-export function changeTenant(tx: TenantTransaction, { name, budget }: TenantChange): Promise<TenantRow> {
-  const settings =
-    budget === undefined
-      ? sql.fragment`settings`
-      : budget === null
-        ? sql.fragment`settings - 'budget'`
-        : sql.fragment`settings || ${sql.jsonb({ budget })}`;
+export function changeTenant(
+  tx: TenantTransaction,
+  { name, budget, modelAliases }: TenantChange,
+): Promise<TenantRow> {
+  const removed = [
+    ...(budget === null ? ['budget'] : []),
+    ...(modelAliases === null ? ['model_aliases'] : []),
+  ];
+  const set = {
+    ...(budget != null && { budget }),
+    ...(modelAliases != null && { model_aliases: modelAliases }),
+  };
+  const settings = sql.fragment`(settings - ${sql.array(removed, 'text')}) || ${sql.jsonb(set)}`;
   return tx.one(
     sql.type(tenantRow)`
       update tenants set name = coalesce(${name ?? null}, name), settings = ${settings}

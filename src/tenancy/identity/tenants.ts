@@ -60,7 +60,9 @@ export interface ChangedTenant extends TenantChange {
 export interface PlanChange {
   readonly plan?: Plan | undefined;
   readonly settings?:
-    | { readonly [Name in keyof Omit<TenantSettings, 'budget'>]?: number | null | undefined }
+    | {
+        readonly [Name in keyof Omit<TenantSettings, 'budget' | 'model_aliases'>]?: number | null | undefined;
+      }
     | null
     | undefined;
 }
@@ -116,13 +118,13 @@ export function createTenants(dependencies: {
 
     read: async (scope, role) => ({ ...(await store.inTenant(scope, readTenant)), role }),
 
-    async change(scope, role, { name, budget, retention }, actor) {
+    async change(scope, role, { name, budget, modelAliases, retention }, actor) {
       const { tenant, change } = await store.inTenant(scope, async (tx) => {
         if (retention !== undefined) {
           const before = await lockTenant(tx);
           await updateRetention(tx, patchedRetention(before.retention, retention));
         }
-        const changed = await changeTenant(tx, { name, budget });
+        const changed = await changeTenant(tx, { name, budget, modelAliases });
         await recordAudit(tx, {
           tenantId: scope.tenantId,
           actor,
@@ -131,6 +133,7 @@ export function createTenants(dependencies: {
           details: {
             ...(name !== undefined && { name }),
             ...(budget !== undefined && { budget }),
+            ...(modelAliases !== undefined && { model_aliases: modelAliases }),
             ...(retention !== undefined && { retention: changed.retention }),
           },
         });
@@ -172,8 +175,11 @@ export function createTenants(dependencies: {
 }
 
 function mergedSettings(before: TenantSettings, patch: PlanChange['settings']): TenantSettings {
-  // The budget is the tenant's own, not the operator's.
-  if (patch === null) return before.budget === undefined ? {} : { budget: before.budget };
+  // Budget and aliases are the tenant's own, not the operator's.
+  if (patch === null) {
+    const { budget, model_aliases } = before;
+    return { ...(budget !== undefined && { budget }), ...(model_aliases !== undefined && { model_aliases }) };
+  }
   const merged = Object.entries({ ...before, ...patch }).filter(
     ([, figure]) => figure !== null && figure !== undefined,
   );

@@ -4,6 +4,7 @@ import {
   CatalogueError,
   parseCompatibleVendors,
   parseModels,
+  parseModelsFile,
   builtInModels,
   builtInVendors,
   Catalogue,
@@ -40,6 +41,59 @@ test('a model is found by its id, or by its name and the provider', (t) => {
   t.deepEqual(catalogue.resolve('openai.gpt-4.1', 'anthropic'), { problem: 'invalid_model' });
   t.deepEqual(catalogue.resolve('openai.gpt-4.1', 'acme'), { problem: 'invalid_provider' });
   t.deepEqual(catalogue.resolve('__proto__'), { problem: 'invalid_model' });
+});
+
+test('a model is found by the spellings of vendors and aggregators', (t) => {
+  const found = (name: string, preferred?: string): string => {
+    const result = catalogue.resolve(name, undefined, preferred);
+    return 'model' in result ? `${result.model.id}=${result.model.name}` : result.problem;
+  };
+  t.is(found('gpt-4o'), 'openai.gpt-4o=gpt-4o');
+  t.is(found('gpt-4o-2024-08-06'), 'openai.gpt-4o=gpt-4o-2024-08-06');
+  t.is(found('openai/gpt-4o-2024-08-06', 'anthropic'), 'openai.gpt-4o=gpt-4o-2024-08-06');
+  t.is(found('claude-sonnet-4-20250514'), 'anthropic.claude-sonnet-4=claude-sonnet-4-20250514');
+  t.is(
+    found('anthropic.claude-sonnet-4-5-20250929', 'openai'),
+    'anthropic.claude-sonnet-4-5=claude-sonnet-4-5-20250929',
+  );
+  t.is(found('claude-haiku-4-5-latest'), 'anthropic.claude-haiku-4-5=claude-haiku-4-5-latest');
+  t.is(found('google/gemini-2.5-flash-001'), 'google.gemini-2.5-flash=gemini-2.5-flash-001');
+  t.is(found('openai/gpt-5'), 'openai.gpt-5=gpt-5', 'the vendor before the aggregator');
+  t.is(found('openrouter/openai/gpt-5'), 'openrouter.openai/gpt-5=openai/gpt-5');
+  t.is(found('deepseek/deepseek-v3.2'), 'openrouter.deepseek/deepseek-v3.2=deepseek/deepseek-v3.2');
+  t.is(found('echo'), 'sim.echo=echo');
+  for (const name of ['gpt-4o-2024-13-45x', 'gpt-99-2024-08-06', 'echo-20250514', '/', '.', 'openai/']) {
+    t.is(found(name), 'invalid_model', name);
+  }
+});
+
+test('of vendors that share a bare name the preferred one is meant, then the built-in one', (t) => {
+  const model = { ...entry, id: 'local.gpt-4o', vendor: 'local' };
+  const both = new Catalogue(builtInModels(), parseModels('x', JSON.stringify([model])));
+  const vendorOf = (preferred?: string): string | undefined => {
+    const found = both.resolve('gpt-4o', undefined, preferred);
+    return 'model' in found ? found.model.vendor : undefined;
+  };
+  t.is(vendorOf(), 'openai');
+  t.is(vendorOf('local'), 'local');
+});
+
+test("the operator's names stand for models, also for known ones, and their models must exist", (t) => {
+  const named = new Catalogue(builtInModels()).withAliases({ fast: 'gpt-4.1-mini', 'gpt-4o': 'gpt-5' });
+  for (const [alias, id] of [
+    ['fast', 'openai.gpt-4.1-mini'],
+    ['gpt-4o', 'openai.gpt-5'],
+  ] as const) {
+    const found = named.resolve(alias);
+    t.is('model' in found ? found.model.id : '', id);
+  }
+  t.throws(() => new Catalogue(builtInModels()).withAliases({ fast: 'nobody' }), {
+    instanceOf: CatalogueError,
+    message: /aliases\.fast/,
+  });
+  const file = JSON.stringify({ aliases: { fast: 'gpt-5' } });
+  t.deepEqual(parseModelsFile('file', file), { models: [], aliases: { fast: 'gpt-5' } });
+  t.throws(() => parseModelsFile('file', '{"aliases": {"auto": "gpt-5"}}'), { instanceOf: CatalogueError });
 });
 
 test('models of the sim vendor are made from their names', (t) => {

@@ -147,6 +147,28 @@ for (const stream of [true, false]) {
   });
 }
 
+test('marks of the prompt cache follow what they keep, and exact budgets of thoughts are sent', async (t) => {
+  const server = await started(t, new BedrockServer());
+  const [vendor] = vendorsOf({ ...bedrockAt(server), credentials: { api_key: { env: 'AZURE_KEY' } } });
+  if (vendor === undefined) throw new Error('there is one');
+  const models = new Catalogue(vendor.models).withFamilies(new Map([[vendor.name, vendor.family]]));
+  const model = models.byId(vendor.models[0]?.id ?? '') ?? t.fail();
+  const targets = vendor.credentials.map((credential) => ({ model, credential }));
+  const request = {
+    ...conversation,
+    cachePrompt: true,
+    reasoningEffort: 'low',
+    thinkingBudget: 1024,
+  } as const;
+  await call(targets, { request, ports: { adapterOf: () => vendor.adapter } });
+  const { body } = server.requests[0] ?? t.fail();
+  const mark = { cachePoint: { type: 'default' } };
+  t.deepEqual(body['system'], [{ text: 'be brief' }, mark]);
+  t.deepEqual((body['toolConfig'] as { tools: unknown[] }).tools.at(-1), mark);
+  t.deepEqual((body['messages'] as { content: unknown[] }[]).at(-1)?.content.at(-1), mark);
+  t.deepEqual(body['additionalModelRequestFields'], { thinking: { type: 'enabled', budget_tokens: 1024 } });
+});
+
 test('a stream of Bedrock that fails, breaks off or is no stream fails the attempt by its class', async (t) => {
   const server = await started(t, new BedrockServer());
   const [vendor] = vendorsOf({ ...bedrockAt(server), credentials: { api_key: { env: 'AZURE_KEY' } } });

@@ -1,5 +1,6 @@
 import type {
   AssistantPart,
+  CacheMark,
   ImagePart,
   LlmRequest,
   Message,
@@ -22,14 +23,14 @@ const thinkingBudget = { low: 2048, medium: 8192, high: 24_576 } as const satisf
 
 /** Converse: one form for the models of all makers that Amazon serves. */
 export function toConverseRequest(vendor: string, request: LlmRequest, model: VendorModel): VendorRequest {
-  const system = request.messages.flatMap((message) =>
-    message.role === 'system' && message.content !== '' ? [{ text: message.content }] : [],
+  const system: Block[] = request.messages.flatMap((message) =>
+    message.role === 'system' ? withMark(textBlock(message.content), message.cache, model) : [],
   );
   if (request.responseFormat?.type === 'json')
     system.push({ text: 'Answer with one JSON object and nothing else.' });
   const budget = thinkingBudgetOf(request, model);
   const body = {
-    messages: messages(vendor, request.messages),
+    messages: messages(vendor, request.messages, model),
     ...(system.length > 0 && { system }),
     inferenceConfig: inferenceConfig(request, model, budget),
     ...toolConfig(request, model),
@@ -42,9 +43,10 @@ export function toConverseRequest(vendor: string, request: LlmRequest, model: Ve
   return { path: `/model/${encodeURIComponent(model.name)}/${method}`, body: JSON.stringify(body) };
 }
 
-function thinkingBudgetOf({ reasoningEffort: effort }: LlmRequest, model: VendorModel): number {
+function thinkingBudgetOf(request: LlmRequest, model: VendorModel): number {
+  const { reasoningEffort: effort } = request;
   if (effort === undefined || effort === 'none' || !model.capabilities.has('reasoning')) return 0;
-  return Math.min(thinkingBudget[effort], Math.floor(model.maxOutputTokens / 2));
+  return request.thinkingBudget ?? Math.min(thinkingBudget[effort], Math.floor(model.maxOutputTokens / 2));
 }
 
 /** Thoughts count in the bound of the output, and exclude sampling parameters. */
@@ -69,13 +71,15 @@ function outputConfig({ responseFormat: format }: LlmRequest): Block {
 /** `none` is unknown here: without tools in the request no model calls one. */
 function toolConfig({ tools, toolChoice }: LlmRequest, model: VendorModel): Block {
   if (tools === undefined || tools.length === 0 || toolChoice === 'none') return {};
-  const declared = tools.map(({ name, description, parameters }) => ({
-    toolSpec: {
+  const declared = tools.flatMap(({ name, description, parameters, strict, cache }) => {
+    const toolSpec = {
       name,
       ...(description !== undefined && description !== '' && { description }),
       inputSchema: { json: { ...parameters, type: 'object' } },
-    },
-  }));
+      ...(strict === true && { strict }),
+    };
+    return withMark([{ toolSpec }], cache, model);
+  });
   const choice = choiceOf(toolChoice, model);
   return { toolConfig: { tools: declared, ...(choice !== undefined && { toolChoice: choice }) } };
 }
@@ -87,12 +91,12 @@ function choiceOf(choice: ToolChoice | undefined, model: VendorModel): Block | u
 }
 
 /** Roles alternate: results of tools belong to the user, and neighbours of one role become one message. */
-function messages(vendor: string, all: readonly Message[]): readonly Block[] {
+function messages(vendor: string, all: readonly Message[], model: VendorModel): readonly Block[] {
   const result: { role: 'user' | 'assistant'; content: Block[] }[] = [];
   for (const message of all) {
     if (message.role === 'system') continue;
     const role = message.role === 'assistant' ? 'assistant' : 'user';
-    const blocks = blocksOf(vendor, message);
+    const blocks = blocksOf(vendor, message, model);
     if (blocks.length === 0) continue;
     const last = result.at(-1);
     if (last?.role !== role) result.push({ role, content: [...blocks] });
@@ -101,15 +105,31 @@ function messages(vendor: string, all: readonly Message[]): readonly Block[] {
   return result;
 }
 
-function blocksOf(vendor: string, message: Exclude<Message, { role: 'system' }>): readonly Block[] {
+function blocksOf(
+  vendor: string,
+  message: Exclude<Message, { role: 'system' }>,
+  model: VendorModel,
+): readonly Block[] {
   switch (message.role) {
     case 'user':
-      return message.content.flatMap((part) => userBlock(vendor, part));
+      return message.content.flatMap((part) =>
+        withMark(userBlock(vendor, part), part.type === 'context' ? undefined : part.cache, model),
+      );
     case 'assistant':
       return message.content.flatMap(assistantBlock);
     case 'tool':
-      return [toolResult(vendor, message)];
+      return withMark([toolResult(vendor, message)], message.cache, model);
   }
+}
+
+/** A mark follows what is to be kept. Models without a cache refuse it. */
+function withMark(
+  blocks: readonly Block[],
+  mark: CacheMark | undefined,
+  { capabilities }: VendorModel,
+): readonly Block[] {
+  if (mark === undefined || blocks.length === 0 || !capabilities.has('prompt_caching')) return blocks;
+  return [...blocks, { cachePoint: { type: 'default', ...(mark.ttl === '1h' && { ttl: '1h' }) } }];
 }
 
 /** Empty texts are refused. */

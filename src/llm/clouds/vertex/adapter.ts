@@ -1,4 +1,4 @@
-import { anthropicBody } from '../../anthropic/to-request.js';
+import { anthropicBody, headersOf } from '../../anthropic/to-request.js';
 import { anthropicAdapter } from '../../anthropic/adapter.js';
 import type { LlmRequest } from '../../contract.js';
 import { googleAdapter } from '../../google/adapter.js';
@@ -38,11 +38,12 @@ function claudeOnVertex(vendor: string): VendorAdapter {
 }
 
 function claudeRequest(request: LlmRequest, model: VendorModel): VendorRequest {
-  const { model: name, ...body } = anthropicBody(request, model);
+  const fields = Object.entries(anthropicBody(request, model)).filter(([field]) => field !== 'model');
   const method = request.stream ? 'streamRawPredict' : 'rawPredict';
   return {
-    path: `/publishers/anthropic/models/${encodeURIComponent(name)}:${method}`,
-    body: JSON.stringify({ anthropic_version: 'vertex-2023-10-16', ...body }),
+    path: `/publishers/anthropic/models/${encodeURIComponent(model.name)}:${method}`,
+    body: JSON.stringify({ anthropic_version: 'vertex-2023-10-16', ...Object.fromEntries(fields) }),
+    ...headersOf(request),
   };
 }
 

@@ -1,5 +1,12 @@
 import { messagesStopReason, toMessagesUsage } from './to-reply.js';
-import { type LlmEvent, type Origin, packSignature, zeroUsage, type Usage } from '../../../llm/index.js';
+import {
+  isRecord,
+  type LlmEvent,
+  type Origin,
+  packSignature,
+  zeroUsage,
+  type Usage,
+} from '../../../llm/index.js';
 
 /**
  * Writes an answer as the event stream of Anthropic's API: numbered blocks that open, grow and close. Text and thoughts
@@ -10,6 +17,8 @@ export class MessagesFrames {
   readonly #head: { readonly id: string; readonly model: string };
   readonly #origin: Origin;
   readonly #callBlocks = new Map<number, number>();
+  /** The vendor's numbers of blocks that are passed on. */
+  readonly #foreign = new Map<number, number>();
   #begun = false;
   #blocks = 0;
   #open: { readonly type: 'text' | 'thinking'; readonly index: number } | undefined;
@@ -80,8 +89,38 @@ export class MessagesFrames {
         this.#usage = each.usage;
         return '';
       case 'stop': {
-        const delta = { stop_reason: messagesStopReason(each.reason), stop_sequence: null };
+        const delta = {
+          stop_reason: messagesStopReason(each.reason),
+          stop_sequence: each.sequence ?? null,
+        };
         return this.#close() + event('message_delta', { delta, usage: toMessagesUsage(this.#usage) });
+      }
+      case 'unknown':
+        return isRecord(each.raw) && this.#origin.vendor === 'anthropic' ? this.#passOn(each.raw) : '';
+      default:
+        return '';
+    }
+  }
+
+  /** Blocks of the vendor's own tools and citations, which the platform's form does not hold. */
+  #passOn(raw: Readonly<Record<string, unknown>>): string {
+    const place = typeof raw['index'] === 'number' ? raw['index'] : -1;
+    switch (raw['type']) {
+      case 'content_block_start': {
+        if (!isRecord(raw['content_block'])) return '';
+        const closed = this.#close();
+        this.#foreign.set(place, this.#blocks);
+        return closed + this.#start(raw['content_block']);
+      }
+      case 'content_block_delta': {
+        if (!isRecord(raw['delta'])) return '';
+        const block = this.#foreign.get(place) ?? this.#open?.index;
+        return block === undefined ? '' : this.#delta(block, raw['delta']);
+      }
+      case 'content_block_stop': {
+        const block = this.#foreign.get(place);
+        this.#foreign.delete(place);
+        return block === undefined ? '' : stop(block);
       }
       default:
         return '';
@@ -92,7 +131,7 @@ export class MessagesFrames {
     if (this.#open?.type === type) return '';
     const closed = this.#close();
     this.#open = { type, index: this.#blocks };
-    const empty = type === 'text' ? { text: '', citations: null } : { thinking: '', signature: '' };
+    const empty = type === 'text' ? { text: '' } : { thinking: '', signature: '' };
     return closed + this.#start({ type, ...empty });
   }
 

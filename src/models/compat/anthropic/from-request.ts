@@ -1,9 +1,13 @@
 /** Translates a request of Anthropic's Messages API into the platform's own request. */
 import { z } from 'zod';
 import { invalidField } from '../../../kernel/errors.js';
+import { cacheMark, cacheOf } from '../cache-mark.js';
 import { parseCompatBody, type CompatRequest } from '../compat-request.js';
+import { wireOf } from '../survey.js';
+import { surveyMessages } from './survey.js';
 import {
   type AssistantPart,
+  type CacheMark,
   type ImagePart,
   type LlmRequest,
   type Message,
@@ -13,9 +17,10 @@ import {
   unpackSignature,
 } from '../../../llm/index.js';
 
-const textBlock = z.object({ type: z.literal('text'), text: z.string() });
+const textBlock = z.object({ type: z.literal('text'), text: z.string(), cache_control: cacheMark });
 const imageBlock = z.object({
   type: z.literal('image'),
+  cache_control: cacheMark,
   source: z.discriminatedUnion('type', [
     z.object({ type: z.literal('base64'), media_type: z.string(), data: z.string() }),
     z.object({ type: z.literal('url'), url: z.string().min(1) }),
@@ -26,6 +31,7 @@ const toolResult = z.object({
   tool_use_id: z.string().min(1),
   content: z.union([z.string(), z.array(z.discriminatedUnion('type', [textBlock, imageBlock]))]).optional(),
   is_error: z.boolean().nullish(),
+  cache_control: cacheMark,
 });
 
 const message = z.discriminatedUnion('role', [
@@ -51,6 +57,7 @@ const message = z.discriminatedUnion('role', [
             id: z.string().min(1),
             name: z.string().min(1),
             input: z.record(z.string(), z.unknown()),
+            cache_control: cacheMark,
           }),
         ]),
       ),
@@ -76,6 +83,8 @@ const messagesRequest = z.object({
         name: z.string().regex(/^[\w-]{1,128}$/, 'must be 1 to 128 letters, digits, underscores or hyphens'),
         description: z.string().optional(),
         input_schema: z.record(z.string(), z.unknown()),
+        strict: z.boolean().nullish(),
+        cache_control: cacheMark,
       }),
     )
     .max(512)
@@ -99,13 +108,22 @@ const messagesRequest = z.object({
       z.object({ type: z.literal('disabled') }),
     ])
     .optional(),
-  output_config: z.object({ effort: z.enum(['low', 'medium', 'high', 'xhigh', 'max']).nullish() }).optional(),
+  top_k: z.int().min(1).optional(),
+  output_config: z
+    .object({
+      effort: z.string().max(40).nullish(),
+      format: z
+        .object({ type: z.literal('json_schema'), schema: z.record(z.string(), z.unknown()) })
+        .nullish(),
+    })
+    .optional(),
 });
 
 type MessagesRequest = z.output<typeof messagesRequest>;
 
 export function fromMessagesRequest(body: unknown): CompatRequest {
-  const given = parseCompatBody(messagesRequest, body);
+  const { known, survey } = surveyMessages(body);
+  const given = parseCompatBody(messagesRequest, known);
   const effort = effortOf(given);
   const request: LlmRequest = {
     messages: messages(given),
@@ -115,29 +133,34 @@ export function fromMessagesRequest(body: unknown): CompatRequest {
     ...(given.top_p !== undefined && { topP: given.top_p }),
     ...(given.stop_sequences !== undefined && { stop: given.stop_sequences }),
     ...(effort !== undefined && { reasoningEffort: effort }),
+    ...(given.thinking?.type === 'enabled' && { thinkingBudget: given.thinking.budget_tokens }),
+    ...(given.top_k !== undefined && { topK: given.top_k }),
+    ...(given.output_config?.format != null && {
+      responseFormat: { type: 'json_schema', name: 'answer', schema: given.output_config.format.schema },
+    }),
+    wire: wireOf('messages', body, survey),
     stream: given.stream === true,
   };
   return { model: given.model, request };
 }
 
 function effortOf({ thinking, output_config }: MessagesRequest): ReasoningEffort | undefined {
-  if (thinking === undefined) return undefined;
-  if (thinking.type === 'disabled') return 'none';
-  if (thinking.type === 'adaptive') {
-    const asked = output_config?.effort;
-    return asked === 'low' || asked === 'medium' ? asked : 'high';
-  }
+  const asked = output_config?.effort;
+  if (thinking === undefined && asked == null) return undefined;
+  if (thinking?.type === 'disabled') return 'none';
+  if (thinking?.type !== 'enabled') return asked === 'low' || asked === 'medium' ? asked : 'high';
   if (thinking.budget_tokens < 4096) return 'low';
   return thinking.budget_tokens < 16_384 ? 'medium' : 'high';
 }
 
 function messages(given: MessagesRequest): Message[] {
-  const result: Message[] = [];
-  if (given.system !== undefined) result.push({ role: 'system', content: plainText(given.system) });
+  let result: Message[] = [];
+  if (given.system !== undefined) result = systemMessages(given.system);
   const toolNames = new Map<string, string>();
   for (const [index, each] of given.messages.entries()) {
-    if (each.role === 'system') result.push({ role: 'system', content: plainText(each.content) });
-    else if (each.role === 'assistant') {
+    if (each.role === 'system') {
+      for (const message of systemMessages(each.content)) result.push(message);
+    } else if (each.role === 'assistant') {
       const content =
         typeof each.content === 'string' ? [textOf(each.content)] : assistantParts(each.content);
       for (const part of content) if (part.type === 'tool_call') toolNames.set(part.id, part.name);
@@ -147,12 +170,22 @@ function messages(given: MessagesRequest): Message[] {
   return result;
 }
 
-function plainText(content: string | readonly { readonly text: string }[]): string {
-  return typeof content === 'string' ? content : content.map((block) => block.text).join('\n');
+/** Blocks become one message up to each mark, so that the mark keeps its place. */
+function systemMessages(content: NonNullable<MessagesRequest['system']>): Message[] {
+  if (typeof content === 'string') return [{ role: 'system', content }];
+  const result: Message[] = [];
+  let texts: string[] = [];
+  for (const [at, { text, cache_control: mark }] of content.entries()) {
+    texts.push(text);
+    if (mark === undefined && at < content.length - 1) continue;
+    result.push({ role: 'system', content: texts.join('\n'), ...cacheOf(mark) });
+    texts = [];
+  }
+  return result;
 }
 
-function textOf(text: string): TextPart {
-  return { type: 'text', text };
+function textOf(text: string, mark?: CacheMark): TextPart {
+  return { type: 'text', text, ...cacheOf(mark) };
 }
 
 type UserContent = Extract<MessagesRequest['messages'][number], { role: 'user' }>['content'];
@@ -171,7 +204,7 @@ function userMessages(
   const results: Message[] = [];
   const rest: UserPart[] = [];
   for (const [at, block] of content.entries()) {
-    if (block.type === 'text') rest.push(textOf(block.text));
+    if (block.type === 'text') rest.push(textOf(block.text, block.cache_control));
     else if (block.type === 'image') rest.push(image(block));
     else {
       const name = toolNames.get(block.tool_use_id);
@@ -188,15 +221,17 @@ function userMessages(
         name,
         content: parts.map((part) => (part.type === 'text' ? textOf(part.text) : image(part))),
         ...(block.is_error === true && { isError: true }),
+        ...cacheOf(block.cache_control),
       });
     }
   }
   return rest.length === 0 ? results : [...results, { role: 'user', content: rest }];
 }
 
-function image({ source }: z.output<typeof imageBlock>): ImagePart {
+function image({ source, cache_control: mark }: z.output<typeof imageBlock>): ImagePart {
   return {
     type: 'image',
+    ...cacheOf(mark),
     source:
       source.type === 'url'
         ? { kind: 'url', url: source.url }
@@ -208,7 +243,7 @@ function assistantParts(content: AssistantContent): AssistantPart[] {
   return content.flatMap((block): AssistantPart[] => {
     switch (block.type) {
       case 'text':
-        return [textOf(block.text)];
+        return [textOf(block.text, block.cache_control)];
       case 'thinking': {
         const opened = unpackSignature(block.signature);
         return opened === undefined ? [] : [{ type: 'thinking', text: block.thinking, ...opened }];
@@ -219,8 +254,8 @@ function assistantParts(content: AssistantContent): AssistantPart[] {
         return [{ type: 'redacted_thinking', data: opened.signature, origin: opened.origin }];
       }
       case 'tool_use': {
-        const { id, name, input } = block;
-        return [{ type: 'tool_call', id, name, arguments: JSON.stringify(input) }];
+        const { id, name, input, cache_control: mark } = block;
+        return [{ type: 'tool_call', id, name, arguments: JSON.stringify(input), ...cacheOf(mark) }];
       }
     }
   });
@@ -231,10 +266,12 @@ function tools(given: MessagesRequest): Pick<LlmRequest, 'tools' | 'toolChoice' 
   const choice = given.tool_choice;
   const single = choice !== undefined && choice.type !== 'none' && choice.disable_parallel_tool_use === true;
   return {
-    tools: given.tools.map(({ name, description, input_schema }) => ({
+    tools: given.tools.map(({ name, description, input_schema, strict, cache_control }) => ({
       name,
       ...(description !== undefined && { description }),
       parameters: input_schema,
+      ...(strict != null && { strict }),
+      ...cacheOf(cache_control),
     })),
     ...(choice !== undefined && { toolChoice: choiceOf(choice) }),
     ...(single && { parallelToolCalls: false }),

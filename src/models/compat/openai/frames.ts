@@ -2,6 +2,7 @@ import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
 import { chatFinishReason, toChatUsage, type ReplyHead } from './to-reply.js';
 import { type LlmEvent, type Usage, zeroUsage } from '../../../llm/index.js';
 
+type Extra = Extract<LlmEvent, { type: 'chat_extra' }>;
 type Delta = ChatCompletionChunk.Choice.Delta & { reasoning_content?: string };
 
 /**
@@ -15,6 +16,8 @@ export class ChatFrames {
   readonly #afterText: string;
   #begun = false;
   #usage: Usage = zeroUsage;
+  /** Leaves with the next chunk. */
+  #extra: Extra | undefined;
 
   constructor(head: ReplyHead, wantsUsage: boolean) {
     const common = {
@@ -43,7 +46,8 @@ export class ChatFrames {
   #frame(event: LlmEvent): string {
     switch (event.type) {
       case 'content':
-        if (this.#begun) return this.#beforeText + JSON.stringify(event.text) + this.#afterText;
+        if (this.#begun && this.#extra === undefined)
+          return this.#beforeText + JSON.stringify(event.text) + this.#afterText;
         return this.#delta({ content: event.text });
       case 'thinking':
         return this.#delta({ reasoning_content: event.text });
@@ -56,6 +60,11 @@ export class ChatFrames {
       case 'tool_call_arguments': {
         const { index, text } = event;
         return this.#delta({ tool_calls: [{ index, function: { arguments: text } }] });
+      }
+      case 'chat_extra': {
+        const earlier = this.#extra === undefined ? '' : this.#delta({});
+        this.#extra = event;
+        return earlier;
       }
       case 'usage':
         this.#usage = event.usage;
@@ -75,12 +84,25 @@ export class ChatFrames {
     // Only the first chunk names the role.
     const role = this.#begun ? undefined : { role: 'assistant' as const };
     this.#begun = true;
-    const choice = { index: 0, delta: { ...role, ...delta }, logprobs: null, finish_reason };
+    const extra = this.#extra;
+    this.#extra = undefined;
+    const choice = {
+      index: 0,
+      delta: { ...role, ...delta, ...extra?.delta },
+      logprobs: null,
+      finish_reason,
+      ...extra?.choice,
+    };
     const usage = this.#wantsUsage ? ',"usage":null' : '';
-    return `${this.#head}"choices":[${JSON.stringify(choice satisfies ChatCompletionChunk.Choice)}]${usage}}\n\n`;
+    const root = extra === undefined ? '' : Object.entries(extra.root).map(field).join('');
+    return `${this.#head}"choices":[${JSON.stringify(choice satisfies ChatCompletionChunk.Choice)}]${root}${usage}}\n\n`;
   }
 
   #usageChunk(): string {
     return `${this.#head}"choices":[],"usage":${JSON.stringify(toChatUsage(this.#usage))}}\n\n`;
   }
+}
+
+function field([key, value]: readonly [string, unknown]): string {
+  return `,${JSON.stringify(key)}:${JSON.stringify(value)}`;
 }

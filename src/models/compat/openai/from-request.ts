@@ -3,13 +3,27 @@ import { z } from 'zod';
 import { invalidField } from '../../../kernel/errors.js';
 import { JsonSize } from '../../../http/operations/index.js';
 import { imageFromUrl, parseCompatBody, type CompatRequest } from '../compat-request.js';
-import type { AssistantPart, LlmRequest, Message, UserPart } from '../../../llm/index.js';
+import { cacheMark, cacheOf } from '../cache-mark.js';
+import { wireOf } from '../survey.js';
+import { surveyChat } from './survey.js';
+import type {
+  AssistantPart,
+  CacheMark,
+  LlmRequest,
+  Message,
+  ReasoningEffort,
+  UserPart,
+} from '../../../llm/index.js';
 
-const textPart = z.object({ type: z.literal('text'), text: z.string() });
+const textPart = z.object({ type: z.literal('text'), text: z.string(), cache_control: cacheMark });
 const refusalPart = z
   .object({ type: z.literal('refusal'), refusal: z.string() })
-  .transform(({ refusal }) => ({ type: 'text' as const, text: refusal }));
-const imagePart = z.object({ type: z.literal('image_url'), image_url: z.object({ url: z.string().min(1) }) });
+  .transform(({ refusal }) => ({ type: 'text' as const, text: refusal, cache_control: undefined }));
+const imagePart = z.object({
+  type: z.literal('image_url'),
+  image_url: z.object({ url: z.string().min(1) }),
+  cache_control: cacheMark,
+});
 const textContent = z.union([z.string(), z.array(textPart)]);
 
 const toolCall = z.object({
@@ -19,18 +33,25 @@ const toolCall = z.object({
 });
 
 const message = z.discriminatedUnion('role', [
-  z.object({ role: z.literal(['system', 'developer']), content: textContent }),
+  z.object({ role: z.literal(['system', 'developer']), content: textContent, cache_control: cacheMark }),
   z.object({
     role: z.literal('user'),
+    cache_control: cacheMark,
     content: z.union([z.string(), z.array(z.union([textPart, imagePart]))]),
   }),
   z.object({
     role: z.literal('assistant'),
+    cache_control: cacheMark,
     content: z.union([z.string(), z.array(z.union([textPart, refusalPart]))]).nullish(),
     refusal: z.string().nullish(),
     tool_calls: z.array(toolCall).nullish(),
   }),
-  z.object({ role: z.literal('tool'), tool_call_id: z.string().min(1), content: textContent }),
+  z.object({
+    role: z.literal('tool'),
+    tool_call_id: z.string().min(1),
+    content: textContent,
+    cache_control: cacheMark,
+  }),
 ]);
 
 const tool = z.object({
@@ -39,7 +60,9 @@ const tool = z.object({
     name: z.string().regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, underscores or hyphens'),
     description: z.string().nullish(),
     parameters: z.record(z.string(), z.unknown()).nullish(),
+    strict: z.boolean().nullish(),
   }),
+  cache_control: cacheMark,
 });
 
 const chatRequest = z.object({
@@ -68,11 +91,19 @@ const chatRequest = z.object({
       z.object({ type: z.literal('json_object') }),
       z.object({
         type: z.literal('json_schema'),
-        json_schema: z.object({ name: z.string(), schema: z.record(z.string(), z.unknown()).optional() }),
+        json_schema: z.object({
+          name: z.string(),
+          schema: z.record(z.string(), z.unknown()).optional(),
+          strict: z.boolean().nullish(),
+          description: z.string().nullish(),
+        }),
       }),
     ])
     .nullish(),
-  reasoning_effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh']).nullish(),
+  reasoning_effort: z.string().max(40).nullish(),
+  top_k: z.int().min(1).nullish(),
+  presence_penalty: z.number().min(-2).max(2).nullish(),
+  frequency_penalty: z.number().min(-2).max(2).nullish(),
 });
 
 type ChatRequest = z.output<typeof chatRequest>;
@@ -83,7 +114,8 @@ export interface ChatCompletionRequest extends CompatRequest {
 }
 
 export function fromChatRequest(body: unknown): ChatCompletionRequest {
-  const given = parseCompatBody(chatRequest, body);
+  const { known, survey } = surveyChat(body);
+  const given = parseCompatBody(chatRequest, known);
   const maxTokens = given.max_completion_tokens ?? given.max_tokens;
   const request: LlmRequest = {
     messages: messages(given),
@@ -94,20 +126,21 @@ export function fromChatRequest(body: unknown): ChatCompletionRequest {
     ...(given.seed != null && { seed: given.seed }),
     ...(given.stop != null && { stop: typeof given.stop === 'string' ? [given.stop] : given.stop }),
     ...responseFormat(given),
-    ...(given.reasoning_effort != null && { reasoningEffort: efforts[given.reasoning_effort] }),
+    ...(given.reasoning_effort != null && { reasoningEffort: effortOf(given.reasoning_effort) }),
+    ...(given.top_k != null && { topK: given.top_k }),
+    ...(given.presence_penalty != null && { presencePenalty: given.presence_penalty }),
+    ...(given.frequency_penalty != null && { frequencyPenalty: given.frequency_penalty }),
+    wire: wireOf('chat', body, survey),
     stream: given.stream === true,
   };
   return { model: given.model, request, wantsUsage: given.stream_options?.include_usage === true };
 }
 
-const efforts = {
-  none: 'none',
-  minimal: 'low',
-  low: 'low',
-  medium: 'medium',
-  high: 'high',
-  xhigh: 'high',
-} as const;
+/** Efforts above `high`, also later ones, count as `high` where they are translated. */
+function effortOf(given: string): ReasoningEffort {
+  if (given === 'minimal') return 'low';
+  return given === 'none' || given === 'low' || given === 'medium' ? given : 'high';
+}
 
 function messages(given: ChatRequest): Message[] {
   const toolNames = new Map<string, string>();
@@ -118,13 +151,13 @@ function messages(given: ChatRequest): Message[] {
     switch (each.role) {
       case 'system':
       case 'developer':
-        return { role: 'system', content: plainText(each.content) };
+        return { role: 'system', content: plainText(each.content), ...lastMark(each) };
       case 'user':
-        return { role: 'user', content: userParts(each.content) };
+        return { role: 'user', content: userParts(each) };
       case 'assistant': {
         const content: AssistantPart[] = [];
         const said = plainText(each.content ?? '') + (each.refusal ?? '');
-        if (said !== '') content.push({ type: 'text', text: said });
+        if (said !== '') content.push({ type: 'text', text: said, ...lastMark(each) });
         for (const call of each.tool_calls ?? []) {
           toolNames.set(call.id, call.function.name);
           if (written.addText(call.function.arguments) !== undefined) {
@@ -148,7 +181,13 @@ function messages(given: ChatRequest): Message[] {
           throw invalidField(`messages.${index}.tool_call_id`, 'does not match an earlier tool call');
         }
         const text = plainText(each.content);
-        return { role: 'tool', callId: each.tool_call_id, name, content: [{ type: 'text', text }] };
+        return {
+          role: 'tool',
+          callId: each.tool_call_id,
+          name,
+          content: [{ type: 'text', text }],
+          ...lastMark(each),
+        };
       }
     }
   });
@@ -158,23 +197,40 @@ function plainText(content: string | readonly { readonly text: string }[]): stri
   return typeof content === 'string' ? content : content.map((part) => part.text).join('');
 }
 
-function userParts(
-  content: Extract<ChatRequest['messages'][number], { role: 'user' }>['content'],
-): UserPart[] {
-  if (typeof content === 'string') return [{ type: 'text', text: content }];
-  return content.map((part) =>
-    part.type === 'text' ? { type: 'text', text: part.text } : imageFromUrl(part.image_url.url),
-  );
+/** Texts become one, with the last mark among them: it covers what precedes it. */
+function lastMark(message: {
+  readonly content?:
+    | string
+    | readonly { readonly cache_control?: CacheMark | undefined }[]
+    | null
+    | undefined;
+  readonly cache_control?: CacheMark | undefined;
+}): { cache?: CacheMark } {
+  const parts = typeof message.content === 'object' ? (message.content ?? []) : [];
+  return cacheOf(message.cache_control ?? parts.findLast((part) => part.cache_control)?.cache_control);
+}
+
+function userParts(message: Extract<ChatRequest['messages'][number], { role: 'user' }>): UserPart[] {
+  const { content, cache_control: whole } = message;
+  if (typeof content === 'string') return [{ type: 'text', text: content, ...cacheOf(whole) }];
+  return content.map((part, at) => {
+    const mark = cacheOf(part.cache_control ?? (at === content.length - 1 ? whole : undefined));
+    return part.type === 'text'
+      ? { type: 'text', text: part.text, ...mark }
+      : { ...imageFromUrl(part.image_url.url), ...mark };
+  });
 }
 
 function tools(given: ChatRequest): Pick<LlmRequest, 'tools' | 'toolChoice' | 'parallelToolCalls'> {
   if (given.tools == null || given.tools.length === 0) return {};
   const choice = given.tool_choice;
   return {
-    tools: given.tools.map(({ function: { name, description, parameters } }) => ({
+    tools: given.tools.map(({ function: { name, description, parameters, strict }, cache_control }) => ({
       name,
       ...(description != null && { description }),
       parameters: parameters ?? { type: 'object', properties: {} },
+      ...(strict != null && { strict }),
+      ...cacheOf(cache_control),
     })),
     ...(choice != null && {
       toolChoice: typeof choice === 'string' ? choice : { name: choice.function.name },
@@ -187,6 +243,14 @@ function responseFormat(given: ChatRequest): Pick<LlmRequest, 'responseFormat'> 
   const format = given.response_format;
   if (format == null || format.type === 'text') return {};
   if (format.type === 'json_object') return { responseFormat: { type: 'json' } };
-  const { name, schema } = format.json_schema;
-  return { responseFormat: { type: 'json_schema', name, schema: schema ?? { type: 'object' } } };
+  const { name, schema, strict, description } = format.json_schema;
+  return {
+    responseFormat: {
+      type: 'json_schema',
+      name,
+      schema: schema ?? { type: 'object' },
+      ...(strict != null && { strict }),
+      ...(description != null && { description }),
+    },
+  };
 }

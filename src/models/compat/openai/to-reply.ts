@@ -4,6 +4,7 @@ import {
   type LlmAnswer,
   type StopReason,
   inputTokens,
+  isRecord,
   outputTokens,
   totalTokens,
   type Usage,
@@ -31,6 +32,8 @@ export function toChatReply(answer: LlmAnswer, usage: Usage, head: ReplyHead): C
     ...(thoughts !== '' && { reasoning_content: thoughts }),
   };
   const reason = chatFinishReason(answer.stop ?? 'stop');
+  const whole = answer.whole?.dialect === 'chat' ? asWritten(answer.whole.body, usage, head) : undefined;
+  if (whole !== undefined) return whole;
   return {
     id: head.id,
     object: 'chat.completion',
@@ -39,6 +42,44 @@ export function toChatReply(answer: LlmAnswer, usage: Usage, head: ReplyHead): C
     choices: [{ index: 0, message, logprobs: null, finish_reason: reason }],
     usage: toChatUsage(usage),
   };
+}
+
+/** The vendor's reply of this very format: all of it, but for what the platform names and counts itself. */
+function asWritten(
+  body: Readonly<Record<string, unknown>>,
+  usage: Usage,
+  head: ReplyHead,
+): ChatCompletion | undefined {
+  const { choices } = body;
+  if (!Array.isArray(choices)) return undefined;
+  const raw = isRecord(body['usage']) ? body['usage'] : {};
+  const counted = toChatUsage(usage);
+  const reply: object = {
+    ...body,
+    id: head.id,
+    object: 'chat.completion',
+    created: head.createdSeconds,
+    model: head.model,
+    choices: choices.slice(0, 1).map((choice: unknown) => withText(choice)),
+    usage: {
+      ...raw,
+      ...counted,
+      prompt_tokens_details: merged(raw['prompt_tokens_details'], counted.prompt_tokens_details),
+      completion_tokens_details: merged(raw['completion_tokens_details'], counted.completion_tokens_details),
+    },
+  };
+  return reply as ChatCompletion;
+}
+
+/** Imitators leave out fields that clients read. */
+function withText(choice: unknown): unknown {
+  if (!isRecord(choice) || !isRecord(choice['message'])) return choice;
+  const message = { role: 'assistant', content: null, refusal: null, ...choice['message'] };
+  return { index: 0, logprobs: null, ...choice, message };
+}
+
+function merged(raw: unknown, counted: object | undefined): object {
+  return { ...(isRecord(raw) && raw), ...counted };
 }
 
 const finishReasons = {
@@ -59,11 +100,15 @@ export function chatFinishReason(reason: StopReason): ChatCompletion.Choice['fin
 }
 
 export function toChatUsage(usage: Usage): CompletionUsage {
+  const written = usage.cacheWrite5m + usage.cacheWrite1h;
   return {
     prompt_tokens: inputTokens(usage),
     completion_tokens: outputTokens(usage),
     total_tokens: totalTokens(usage),
-    prompt_tokens_details: { cached_tokens: usage.cacheRead },
+    prompt_tokens_details: {
+      cached_tokens: usage.cacheRead,
+      ...(written > 0 && { cache_write_tokens: written }),
+    },
     completion_tokens_details: { reasoning_tokens: usage.reasoning },
   };
 }

@@ -14,10 +14,11 @@ test('unknown models are refused, and known ones without a key or outside the ti
   database.atEnd(() => rig.close());
   const scope = await insertTenant(rig.store);
   const { preflight } = rig.calls;
-  for (const model of ['auto', 'openai.gpt-4.1', 'sim.echo', 'sim.lorem-5'])
-    t.true(preflight.isKnown(model), model);
-  for (const model of ['', 'gpt-4.1', 'nobody.knows', 'sim.nothing', 'openai.']) {
-    t.false(preflight.isKnown(model), model);
+  const limits = limitsOf('pro', { model_aliases: { fast: 'gpt-4.1-mini' } });
+  for (const model of ['auto', 'openai.gpt-4.1', 'gpt-4.1', 'sim.echo', 'sim.lorem-5', 'fast'])
+    t.true(preflight.isKnown(model, limits), model);
+  for (const model of ['', 'gpt-99', 'nobody.knows', 'sim.nothing', 'openai.', 'slow']) {
+    t.false(preflight.isKnown(model, limits), model);
   }
   const fault = (model: string, plan: 'free' | 'enterprise' = 'enterprise') =>
     preflight.faultOf(scope, limitsOf(plan, {}), model);
