@@ -42,6 +42,8 @@ export type { RotationOptions, RotationProgress } from './rotation.js';
 export { type ProviderKey, providerKeyTopic, readProviderKeys } from './provider-keys.store.js';
 export { SecretValue } from './secret-value.js';
 export type { ResolvedSecret, SecretInfo, SecretRef } from './secrets.js';
+export { neededMasterKeys } from './rotation.store.js';
+export { fingerprintOf } from './master-keys.js';
 export { VaultError, type VaultFailure } from './vault-error.js';
 
 export interface VaultParts {
