@@ -40,7 +40,7 @@ test('another node forgets the data key of a deleted tenant, so that a kept copy
   const scope = await insertTenant(store);
   const valueAt = async (vault: Vault): Promise<string> =>
     (await vault.resolve(scope, 'door')).value.reveal();
-  await first.putNamed(scope, 'operator', 'door', 'what is behind it');
+  await store.inTenant(scope, (tx) => first.putNamed(tx, 'operator', 'door', 'what is behind it'));
   for (const vault of [first, second, deaf]) t.is(await valueAt(vault), 'what is behind it');
 
   // A copy of the rows, as a backup has it, whose data key cannot be unwrapped any more.
