@@ -1,10 +1,27 @@
 // Damaged backups, backups of other versions, and databases that are no place for a restore.
-import { readFile, truncate, unlink, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, truncate, unlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { BackupError, checkBackup } from '../../../../src/infra/storage/index.js';
 import { backUp, connected, fill, folderFor, nothing, restore } from '../../../support/database/backups.js';
-import { createDatabase, createEmptyDatabase } from '../../../support/database/database.js';
+import { createDatabase, createEmptyDatabase, databaseOfFile } from '../../../support/database/database.js';
+
+const database = databaseOfFile(test);
+let parent = '';
+
+test.serial.before('a backup for this file', async () => {
+  parent = await mkdtemp(join(tmpdir(), 'troupe-backup-'));
+  await fill(database.url);
+  await backUp(database.url, join(parent, 'backup'));
+});
+test.after.always('the backup is removed', () => rm(parent, { recursive: true, force: true }));
+
+async function copyOfBackup(t: ExecutionContext): Promise<string> {
+  const folder = await folderFor(t);
+  await cp(join(parent, 'backup'), folder, { recursive: true });
+  return folder;
+}
 
 interface Damage {
   readonly what: string;
@@ -95,10 +112,7 @@ const damages: readonly Damage[] = [
 
 for (const { what, make, failure, message } of damages) {
   test(`${what} is refused before anything is touched`, async (t) => {
-    const source = await createDatabase(t);
-    const folder = await folderFor(t);
-    await fill(source.url);
-    await backUp(source.url, folder);
+    const folder = await copyOfBackup(t);
     await make(folder);
     const error = await t.throwsAsync(checkBackup(folder, nothing), { instanceOf: BackupError, message });
     t.is(error?.failure, failure);
@@ -106,9 +120,7 @@ for (const { what, make, failure, message } of damages) {
 }
 
 async function refusedTarget(t: ExecutionContext, url: string): Promise<BackupError | undefined> {
-  const source = await createDatabase(t);
-  const folder = await folderFor(t);
-  await backUp(source.url, folder);
+  const folder = await copyOfBackup(t);
   return t.throwsAsync(restore(url, folder), { instanceOf: BackupError });
 }
 

@@ -1,6 +1,8 @@
 // Backups: one snapshot in a folder, and a restore into an empty database that happens whole or not at all.
-import { readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import test from 'ava';
 import type pg from 'pg';
 import {
@@ -117,6 +119,46 @@ test('a backup that fails leaves no folder', async (t) => {
   };
   await t.throwsAsync(backUp(source.url, folder, { onTable }), { message: 'gone' });
   t.deepEqual(await readdir(join(folder, '..')), []);
+});
+
+test('a file that cannot be written ends the backup in the middle of a large table', async (t) => {
+  const source = await createDatabase(t);
+  const folder = await folderFor(t);
+  const owner = await connected(t, source.url);
+  await owner.query(
+    `insert into recent_errors (id, occurred_at, node, code, message)
+     select gen_random_uuid(), now(), 'one', 'x', repeat('y', 100) from generate_series(1, 50000)`,
+  );
+  const onTable = async ({ name }: TableEntry): Promise<void> => {
+    if (name !== 'realtime_events') return;
+    const [draft = ''] = await readdir(join(folder, '..'));
+    await mkdir(join(folder, '..', draft, 'recent_errors.copy.gz'));
+  };
+  const error = await t.throwsAsync(backUp(source.url, folder, { onTable }), { instanceOf: BackupError });
+  t.regex(error?.message ?? '', /recent_errors\.copy\.gz cannot be written: /);
+  t.deepEqual(await readdir(join(folder, '..')), []);
+});
+
+test('rows that the database refuses end the restore', async (t) => {
+  const source = await createDatabase(t);
+  const target = await createEmptyDatabase(t);
+  const folder = await folderFor(t);
+  await fill(source.url);
+  await backUp(source.url, folder);
+  const path = join(folder, 'users.copy.gz');
+  const rows = gunzipSync(await readFile(path));
+  const twice = gzipSync(Buffer.concat([rows, rows]));
+  await writeFile(path, twice);
+  const manifestPath = join(folder, 'manifest.json');
+  const manifest = JSON.parse(await readFile(manifestPath, 'utf8')) as { tables: TableEntry[] };
+  const sha256 = createHash('sha256').update(twice).digest('hex');
+  const changed = { rows: 2, bytes: twice.length, sha256 };
+  const tables = manifest.tables.map((table) => (table.name === 'users' ? { ...table, ...changed } : table));
+  await writeFile(manifestPath, JSON.stringify({ ...manifest, tables }));
+  await t.throwsAsync(restore(target.url, folder), { message: /duplicate key/ });
+  const view = await connected(t, target.url);
+  await view.query('set role troupe_backup');
+  t.is((await view.query('select from tenants')).rowCount, 0);
 });
 
 test('a table that the role of backups cannot read is refused, not left out', async (t) => {
