@@ -89,7 +89,7 @@ export function refuseMissingKeys(
 }
 
 export function showProgress({ name, rows, bytes }: TableEntry): void {
-  process.stderr.write(`${name}: ${rows} rows, ${bytes} bytes\n`);
+  process.stderr.write(`${name}: ${rows === 1 ? '1 row' : `${rows} rows`}, ${bytes} bytes\n`);
 }
 
 /** Says what is wrong without the name of the failure. */
