@@ -78,7 +78,7 @@ async function contentsOf({ bootstrap }: Single, sessionId: string): Promise<rea
 }
 
 test('npm start: a conversation continues in an installation that was restored into an empty folder', async (t) => {
-  t.timeout(300_000);
+  t.timeout(480_000);
   const parent = await parentFolder(t);
   const [first, second, backup] = ['first', 'second', 'backup'].map((name) => join(parent, name)) as [
     string,

@@ -6,6 +6,7 @@ import { startTestNode } from '../support/servers/node.js';
 import { runProgram } from '../support/servers/program.js';
 
 test('the commands do what the endpoints do, in force on running nodes', async (t) => {
+  t.timeout(300_000);
   // Of its own: commands see the whole installation.
   const node = await startTestNode(t);
   const { api_key: key, tenant_id: id, owner } = node.bootstrap;
@@ -54,6 +55,7 @@ test('the commands do what the endpoints do, in force on running nodes', async (
 });
 
 test('a key made by the command has the limits that were named', async (t) => {
+  t.timeout(300_000);
   // Of its own: commands see the whole installation.
   const node = await startTestNode(t);
   const { tenant_id: tenant, access_token: token } = node.bootstrap;

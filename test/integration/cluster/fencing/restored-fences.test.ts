@@ -6,6 +6,7 @@ import { createDatabase, createEmptyDatabase } from '../../../support/database/d
 import { createSumTables, openSumStore } from '../../../support/database/sum-tables.js';
 
 test('an activation from before a restore is fenced, also when a restored one has the same epoch', async (t) => {
+  t.timeout(240_000);
   const source = await createDatabase(t);
   const target = await createEmptyDatabase(t);
   const folder = await folderFor(t);

@@ -46,6 +46,7 @@ async function structure(client: pg.Client): Promise<unknown> {
 }
 
 test('a restored database has the same rows, walls, triggers, keys and partitions', async (t) => {
+  t.timeout(240_000);
   const source = await createDatabase(t);
   const target = await createEmptyDatabase(t);
   const folder = await folderFor(t);
@@ -140,6 +141,7 @@ test('a file that cannot be written ends the backup in the middle of a large tab
 });
 
 test('rows that the database refuses end the restore', async (t) => {
+  t.timeout(240_000);
   const source = await createDatabase(t);
   const target = await createEmptyDatabase(t);
   const folder = await folderFor(t);
@@ -188,6 +190,7 @@ test('the policies of backups hold in no session of another role', async (t) => 
 });
 
 test('a restore that fails half-way leaves an empty database that can be restored into', async (t) => {
+  t.timeout(240_000);
   const source = await createDatabase(t);
   const target = await createEmptyDatabase(t);
   const folder = await folderFor(t);
@@ -224,6 +227,7 @@ test('a restore that fails half-way leaves an empty database that can be restore
 });
 
 test('an empty database that was migrated before is restored into', async (t) => {
+  t.timeout(240_000);
   const source = await createDatabase(t);
   const target = await createEmptyDatabase(t);
   const folder = await folderFor(t);
