@@ -5,7 +5,7 @@
 --   row level security, enabled and forced: forced binds the tables' owner too
 --   a policy `tenant` for troupe_app: tenant_id = current_tenant()
 -- troupe_directory reads across tenants, before a request's tenant is known and for background work. troupe_writer writes
--- batches with rows of many tenants.
+-- batches with rows of many tenants. troupe_backup reads every row for `troupe backup`; no connection of a node acts as it.
 -- A file that must change rows of all tenants creates a policy for its owner and drops it in the same file.
 
 -- Roles belong to the whole server. A migration of another database of this server may create them at this moment.
@@ -15,7 +15,7 @@ declare
   has_options boolean := current_setting('server_version_num')::int >= 160000;
   may_enter boolean;
 begin
-  foreach wanted in array array['troupe_app', 'troupe_directory', 'troupe_writer'] loop
+  foreach wanted in array array['troupe_app', 'troupe_directory', 'troupe_writer', 'troupe_backup'] loop
     if not exists (select from pg_roles where rolname = wanted) then
       begin
         execute format('create role %I nologin noinherit nobypassrls', wanted);
@@ -44,6 +44,33 @@ grant usage on schema reports to troupe_app;
 create function current_tenant() returns uuid
   language sql stable parallel safe
   return nullif(current_setting('troupe.tenant_id', true), '')::uuid;
+
+-- Lets troupe_backup read the tables and sequences that it cannot read yet. Every migration file ends with a call
+-- (src/infra/storage/migrate.ts), so that no new table is missing in backups. The policy holds only in a session that acts
+-- as the role: before PostgreSQL 16 the owner inherits it, and functions with the owner's rights stay bound to their tenant.
+create function let_backup_read() returns void
+  language plpgsql set search_path = pg_catalog, public, pg_temp as $$
+declare
+  place record;
+begin
+  for place in
+    select c.oid, c.relrowsecurity, case c.relkind when 'S' then 'sequence' else 'table' end as kind
+    from pg_class c
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'S') and not c.relispartition
+      and pg_has_role(c.relowner, 'usage')
+      and (not exists (select from aclexplode(c.relacl) a where a.grantee = 'troupe_backup'::regrole)
+        or (c.relrowsecurity
+          and not exists (select from pg_policy p where p.polrelid = c.oid and p.polname = 'backup')))
+  loop
+    execute format('grant select on %s %s to troupe_backup', place.kind, place.oid::regclass);
+    continue when not place.relrowsecurity;
+    execute format('drop policy if exists backup on %s', place.oid::regclass);
+    execute format('create policy backup on %s for select to troupe_backup using (current_user = %L)',
+      place.oid::regclass, 'troupe_backup');
+  end loop;
+end
+$$;
+revoke execute on function let_backup_read from public;
 
 -- Changes to what nodes cache, in one gapless order for the whole platform; record_change() adds them. Not a tenant table:
 -- every node reads all of it. A change names its subject and carries none of the subject's data.

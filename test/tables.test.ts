@@ -17,6 +17,8 @@ const openRelations: Readonly<Record<string, string>> = {
   'src/automation/sources/database-rows.ts': 'a table of a database that a tenant configured',
   'src/conversations/sessions/row-statements.ts': 'the `name` of an object with `columns`',
   'src/infra/claims/claimed-table.ts': 'a fragment with a table of the caller',
+  'src/infra/storage/backup/restore-backup.ts': 'every table: a backup knows them from the catalogue alone',
+  'src/infra/storage/backup/write-backup.ts': 'every table: a backup knows them from the catalogue alone',
   'src/infra/storage/batch-target.ts': 'the first argument of `insertText`, or the `table` beside `columns`',
   'src/infra/storage/removal.ts': 'its callers name the table in a fragment',
   'src/models/usage/hours.store.ts': 'parts of the statement that contains it',

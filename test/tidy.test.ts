@@ -174,6 +174,7 @@ test('each outside protocol has one user', (t) => {
     'uWebSockets.js': /^src\/http\/edge\//,
     '@grpc/grpc-js': /^cluster\/links\/grpc\//,
     ioredis: /^(?:cluster\/membership\/redis|src\/infra\/storage\/redis)\//,
+    'pg-copy-streams': /^src\/infra\/storage\/backup\//,
     slonik: /^src\/infra\/storage\//,
     nodemailer: /^src\/infra\/mail\//,
     '@jmespath-community/jmespath': /^src\/infra\/expressions\//,

@@ -68,7 +68,7 @@ export type { ConsumerPort, TurnOrder, TurnOutcome, TurnPort } from './triggers/
 export interface TriggersOptions {
   readonly vault: Pick<
     Vault,
-    'keep' | 'resolve' | 'resolveAll' | 'putOwned' | 'deleteOwned' | 'addReferenceFinder'
+    'keep' | 'resolve' | 'resolveAll' | 'putNamed' | 'putOwned' | 'deleteOwned' | 'addReferenceFinder'
   >;
   readonly sealer: Sealer;
   readonly egress: Egress;

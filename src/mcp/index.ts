@@ -2,7 +2,6 @@
 import type { ChatTurns, Sessions } from '../conversations/sessions/index.js';
 import type { Admission, Operation, OperationTable } from '../http/operations/index.js';
 import type { Platform } from '../infra/platform/index.js';
-import type { TenantCaller } from '../kernel/caller.js';
 import type { PlatformError } from '../kernel/errors.js';
 import { Cancellations } from './cancellations.js';
 import { ChatRunner } from './chat/run-chat.js';
@@ -28,7 +27,6 @@ export interface McpOptions extends Omit<
   readonly chats: ChatTurns;
   readonly sessions: Sessions;
   readonly admission: Admission;
-  readonly keepSecret: (caller: TenantCaller, name: string, value: string) => Promise<void>;
   readonly platformErrorOf: (error: unknown) => PlatformError | undefined;
 }
 
@@ -71,10 +69,10 @@ function serverParts(
   options: McpOptions,
   table: OperationTable,
 ): McpServerParts {
-  const { version, chats, sessions, admission, keepSecret, platformErrorOf, publicUrl } = options;
+  const { version, chats, sessions, admission, platformErrorOf, publicUrl } = options;
   const catalogue = new ToolCatalogue(table);
   const running = new RunningCalls(callsMax);
-  const runner = new ToolRunner({ table, admission, keepSecret });
+  const runner = new ToolRunner({ table, admission });
   return {
     version,
     catalogue,

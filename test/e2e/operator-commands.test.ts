@@ -6,6 +6,7 @@ import { startTestNode } from '../support/servers/node.js';
 import { runProgram } from '../support/servers/program.js';
 
 test('the commands do what the endpoints do, in force on running nodes', async (t) => {
+  t.timeout(300_000);
   // Of its own: commands see the whole installation.
   const node = await startTestNode(t);
   const { api_key: key, tenant_id: id, owner } = node.bootstrap;
@@ -51,4 +52,52 @@ test('the commands do what the endpoints do, in force on running nodes', async (
   t.regex(await troupe('vault', 'rotate', '--tenant', id), /new data key/);
   t.regex(await troupe('tenants', 'delete', made, '--confirm', 'By command'), /is being deleted/);
   t.is(JSON.parse(await troupe('tenants', 'show', made)).status, 'deleting');
+});
+
+test('a key made by the command has the limits that were named', async (t) => {
+  t.timeout(300_000);
+  // Of its own: commands see the whole installation.
+  const node = await startTestNode(t);
+  const { tenant_id: tenant, access_token: token } = node.bootstrap;
+  const settings = {
+    DATABASE_URL: node.databaseUrl,
+    TROUPE_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    TROUPE_DATA_DIR: node.dataDir,
+  };
+  const create = ['keys', 'create', '--tenant', tenant];
+  const limits = {
+    name: 'bounded',
+    role: 'editor',
+    'rate-limit': '30',
+    'expires-in-days': '2',
+    'budget-usd': '0.5',
+    'budget-period': 'day',
+    'allowed-models': 'sim.*,openai.gpt-4.1-mini',
+    'allowed-ips': '127.0.0.0/8, 10.0.0.0/8',
+  };
+  const words = Object.entries(limits).flatMap(([name, value]) => [`--${name}`, value]);
+  const made = runProgram('bin/troupe.mjs', [...create, ...words], settings);
+  t.is(await made.ended, 0, made.output());
+  const id = /the editor key ([0-9a-f-]{36})/.exec(made.output())?.[1] ?? '';
+  const { json } = await node.client.call('GET', `/api/keys/${id}`, { token, tenant });
+  t.like(json.data, {
+    name: 'bounded',
+    role: 'editor',
+    rate_limit_per_minute: 30,
+    budget: { usd: 0.5, period: 'day' },
+    allowed_models: ['sim.*', 'openai.gpt-4.1-mini'],
+    allowed_ips: ['127.0.0.0/8', '10.0.0.0/8'],
+  });
+  const days = (Date.parse(json.data.expires_at) - Date.now()) / 86_400_000;
+  t.true(days > 1.9 && days <= 2, json.data.expires_at);
+  for (const [wrong, says] of [
+    [['--budget-usd', '1'], /--budget-usd and --budget-period belong together/],
+    [['--budget-usd', '1', '--budget-period', 'mouth'], /there is no period mouth\. Did you mean "month"\?/],
+    [['--allowed-ips', 'everywhere'], /must be a CIDR/],
+    [['--rpm', '3', '--rate-limit', '4'], /mean the same/],
+  ] as const) {
+    const refused = runProgram('bin/troupe.mjs', [...create, ...wrong], settings);
+    t.is(await refused.ended, 2, refused.output());
+    t.regex(refused.output(), says);
+  }
 });

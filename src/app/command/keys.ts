@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Budget } from '../../kernel/budget.js';
 import { roles } from '../../kernel/caller.js';
 import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
 import { type KeyAdministration, keyPrefixes, operatorKey } from '../../tenancy/keys/index.js';
@@ -17,15 +18,25 @@ import type { Identity } from '../../tenancy/identity/index.js';
 import { withManagement } from './management.js';
 
 const usage =
-  'keys create [--tenant ID] [--name NAME] [--role owner|admin|editor|member] [--prefix svc_live_|svc_test_|svc_dev_] [--rpm N] [--quota N] [--expires-days N] | list [--tenant ID] | revoke [--tenant ID] KEY_ID; --tenant is optional if there is only one tenant';
+  'keys create [--tenant ID] [--name NAME] [--role owner|admin|editor|member] [--prefix svc_live_|svc_test_|svc_dev_] ' +
+  '[--rate-limit N] [--quota N] [--expires-in-days N] [--budget-usd N --budget-period day|month] ' +
+  '[--allowed-models NAME,…] [--allowed-ips CIDR,…] | list [--tenant ID] | revoke [--tenant ID] KEY_ID; ' +
+  '--tenant is optional if there is only one tenant';
 
 const options = {
   tenant: undefined,
   name: undefined,
   role: 'admin',
   prefix: 'svc_live_',
-  rpm: undefined,
+  'rate-limit': undefined,
   quota: undefined,
+  'expires-in-days': undefined,
+  'budget-usd': undefined,
+  'budget-period': undefined,
+  'allowed-models': undefined,
+  'allowed-ips': undefined,
+  // Earlier names of --rate-limit and --expires-in-days.
+  rpm: undefined,
   'expires-days': undefined,
 };
 
@@ -78,9 +89,12 @@ function create(values: Arguments['values']): Act {
     name: values['name'] ?? `${values['role']} key`,
     role: choiceOf(values['role'] ?? '', { what: 'role', choices: roles, usage }),
     prefix: choiceOf(values['prefix'] ?? '', { what: 'prefix', choices: keyPrefixes, usage }),
-    rateLimitPerMinute: numberOf(values['rpm'], '--rpm'),
-    quotaLimit: numberOf(values['quota'], '--quota'),
-    expiresInDays: numberOf(values['expires-days'], '--expires-days'),
+    rateLimitPerMinute: numberIn(values, 'rate-limit', 'rpm'),
+    quotaLimit: numberIn(values, 'quota'),
+    expiresInDays: numberIn(values, 'expires-in-days', 'expires-days'),
+    budget: budgetOf(values),
+    allowed_models: listOf(values['allowed-models']),
+    allowed_ips: listOf(values['allowed-ips']),
   });
   if (!request.success) throw usageError(z.prettifyError(request.error), usage);
   return async (keys, scope) => {
@@ -96,9 +110,27 @@ async function list(keys: KeyAdministration, scope: TenantScope): Promise<void> 
   process.stdout.write(`${table([['id', 'key', 'role', 'status', 'name'], ...rows])}\n`);
 }
 
-function numberOf(text: string | undefined, name: string): number | undefined {
-  if (text === undefined) return undefined;
-  const number = Number(text);
-  if (!Number.isFinite(number) || number <= 0) throw usageError(`${name} must be a number above 0`, usage);
+/** The number of the option, which may be given by one of several names. */
+function numberIn(values: Arguments['values'], ...names: readonly string[]): number | undefined {
+  const given = names.filter((name) => values[name] !== undefined);
+  const [name, other] = given;
+  if (name === undefined) return undefined;
+  if (other !== undefined) throw usageError(`--${name} and --${other} mean the same: give one`, usage);
+  const number = Number(values[name]);
+  if (!Number.isFinite(number) || number <= 0) throw usageError(`--${name} must be a number above 0`, usage);
   return number;
+}
+
+function budgetOf(values: Arguments['values']): Budget | undefined {
+  const usd = numberIn(values, 'budget-usd');
+  const period = values['budget-period'];
+  if (usd === undefined && period === undefined) return undefined;
+  if (usd === undefined || period === undefined)
+    throw usageError('--budget-usd and --budget-period belong together', usage);
+  return { usd, period: choiceOf(period, { what: 'period', choices: ['day', 'month'], usage }) };
+}
+
+/** Words between commas. */
+function listOf(text: string | undefined): readonly string[] | undefined {
+  return text?.split(',').map((word) => word.trim());
 }

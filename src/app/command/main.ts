@@ -66,6 +66,18 @@ const commands: readonly Listed[] = [
     open: async () => (await import('./usage.js')).usageCommand,
   },
   {
+    name: 'backup',
+    arguments: 'backup --to FOLDER',
+    summary: 'copy all data into a new folder, while nodes serve',
+    open: async () => (await import('./backup.js')).backupCommand,
+  },
+  {
+    name: 'restore',
+    arguments: 'restore --from FOLDER',
+    summary: 'load a backup into an empty database, with its master key',
+    open: async () => (await import('./restore.js')).restoreCommand,
+  },
+  {
     name: 'mcp',
     arguments: 'mcp [--toolsets …]',
     summary: 'serve MCP over stdio, with TROUPE_API_KEY, TROUPE_BASE_URL and TROUPE_ROLE',
@@ -91,6 +103,10 @@ export async function run(args: readonly string[]): Promise<void> {
     const meant = didYouMean(name, [...commands.map((one) => one.name), 'help']);
     process.stderr.write(`troupe: there is no command ${name}.${meant}\n\n${usage()}`);
     process.exitCode = 2;
+    return;
+  }
+  if (rest.includes('--help') || rest.includes('-h')) {
+    process.stdout.write(`Usage: troupe ${command.arguments}\n  ${command.summary}\n`);
     return;
   }
   try {

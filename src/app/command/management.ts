@@ -17,12 +17,10 @@ import {
   migrate,
   openChangeFeed,
   openStore,
-  runningEmbeddedPostgres,
   type Store,
-  startEmbeddedPostgres,
 } from '../../infra/storage/index.js';
 import { CommandError } from './command.js';
-import { masterKeyOf } from './installation.js';
+import { masterKeyOf, openDatabase } from './installation.js';
 
 /** The services that operator commands use, with or without running nodes. */
 export interface Management {
@@ -47,11 +45,8 @@ export async function withManagement<Result>(
   work: (management: Management) => Promise<Result>,
 ): Promise<Result> {
   const first = readSettings(environment);
-  const folder = join(resolve(first.dataDir), 'postgres');
-  const running = first.databaseUrl ?? (await runningEmbeddedPostgres(folder));
-  const own = running === undefined ? await startEmbeddedPostgres({ directory: folder }) : undefined;
-  const databaseUrl = running ?? own?.connectionString ?? '';
-  const closing: (() => Promise<void>)[] = [async () => own?.stop()];
+  const { databaseUrl, close: closeDatabase } = await openDatabase(first);
+  const closing: (() => Promise<void>)[] = [closeDatabase];
   try {
     await migrate({ databaseUrl, acceptNewer: true });
     const settings = first.masterKey === undefined ? await withStoredKey(environment, first.dataDir) : first;

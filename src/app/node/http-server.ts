@@ -1,5 +1,4 @@
 import { createAuthenticator } from '../../http/authentication/index.js';
-import { actorOf } from '../../kernel/caller.js';
 import { version } from '../../kernel/config/index.js';
 import { Metrics, type ReadinessCheck, RecentErrors } from '../../infra/diagnostics/index.js';
 import { exportOperations } from '../../http/exports/index.js';
@@ -58,7 +57,6 @@ export function makeHttpServer(
     chats: sessions.chats,
     sessions: sessions.sessions,
     admission: quota.admission,
-    keepSecret: (caller, name, value) => vault.putNamed(caller.scope, actorOf(caller), name, value),
     realtime,
     publicUrl,
     corsOrigins: settings.corsOrigins,

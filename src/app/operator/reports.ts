@@ -10,6 +10,7 @@ import {
 } from '../../tenancy/identity/index.js';
 import { lastUseOfTenants } from '../../tenancy/keys/index.js';
 import { type InstallationGroup, installationTotals, totalsOfTenants } from '../../models/usage/index.js';
+import { wholeHours } from '../../models/telemetry/index.js';
 import type { Position } from '../../http/operations/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { DirectoryTransaction, Store } from '../../infra/storage/index.js';
@@ -23,6 +24,8 @@ export interface TenantReport extends TenantOverview {
   readonly month: { readonly tokens: number; readonly cost: number; readonly calls: number };
   readonly last_seen: Date | null;
 }
+
+const hourMs = 3_600_000;
 
 export class OperatorReports {
   readonly #store: Store;
@@ -52,7 +55,7 @@ export class OperatorReports {
 
   async usage(range: { readonly from: Date; readonly to: Date }, group: InstallationGroup) {
     const { totals, names } = await this.#store.directory(async (tx) => {
-      const rows = await installationTotals(tx, range, group);
+      const rows = await installationTotals(tx, this.#hoursOf(range), group);
       const tenants = group === 'tenant' ? rows.map(({ key }) => key) : [];
       return { totals: rows, names: await namesOfTenants(tx, tenants) };
     });
@@ -75,9 +78,16 @@ export class OperatorReports {
           cost: month?.cost ?? 0,
           calls: month?.calls ?? 0,
         },
-        last_seen: later(uses.get(overview.id), month?.last_call_at),
+        last_seen: later(uses.get(overview.id), month?.last_call_at ?? undefined),
       };
     });
+  }
+
+  /** Nothing begins after now, so the current hour counts as whole when the range ends now or later. */
+  #hoursOf({ from, to }: { readonly from: Date; readonly to: Date }) {
+    const isOpen = to.getTime() > this.#nowMs();
+    const end = isOpen ? new Date(Math.ceil(to.getTime() / hourMs) * hourMs) : to;
+    return { from, to: end, whole: wholeHours({ from, to: end }) };
   }
 
   #monthBegan(): Date {

@@ -24,6 +24,7 @@ import {
 } from '../../http/operations/index.js';
 import {
   createdAnswer,
+  secretName,
   triggerAnswer,
   triggerAnswerOf,
   triggerAnswersOf,
@@ -142,8 +143,8 @@ function writing({ triggers, publicUrl, time }: TriggerOperationParts): readonly
       output: createdAnswer,
       status: 201,
       errors: ['agent_not_found', 'conflict'],
-      handle: async ({ caller, body }) => {
-        const { row, secret } = await triggers.create(caller, body);
+      handle: async ({ caller, body, secretsTo }) => {
+        const { row, secret } = await triggers.create(caller, body, secretsTo);
         const { id, agent_id, name: called, trigger_type, enabled } = row;
         return {
           success: true as const,
@@ -152,7 +153,7 @@ function writing({ triggers, publicUrl, time }: TriggerOperationParts): readonly
             agent_id,
             name: called,
             trigger_type,
-            ...(secret === undefined ? {} : { webhook_secret: secret }),
+            ...secret,
             enabled,
           },
           ...(trigger_type === 'webhook' ? { webhook_url: webhookUrlOf(publicUrl(), id) } : {}),
@@ -213,15 +214,20 @@ function writing({ triggers, publicUrl, time }: TriggerOperationParts): readonly
           .optional(),
       }),
       output: oneShape(
-        z.object({ id: z.uuid(), webhook_secret: z.string(), former_valid_until: z.iso.datetime() }),
+        z.object({
+          id: z.uuid(),
+          webhook_secret: z.string().optional(),
+          webhook_secret_ref: secretName,
+          former_valid_until: z.iso.datetime(),
+        }),
       ),
       errors: ['conflict'],
-      handle: async ({ caller, params, body }) => {
+      handle: async ({ caller, params, body, secretsTo }) => {
         const graceMs = body.grace_seconds === undefined ? dayMs : body.grace_seconds * 1_000;
-        const { row, secret } = await triggers.rotateSecret(caller, params.id, graceMs);
+        const { row, secret } = await triggers.rotateSecret(caller, params.id, graceMs, secretsTo);
         return one({
           id: row.id,
-          webhook_secret: secret ?? '',
+          ...secret,
           former_valid_until: (row.former_secret_until ?? row.updated_at).toISOString(),
         });
       },

@@ -30,6 +30,11 @@ export const triggerAnswer = z.object({
   updated_at: moment,
 });
 
+export const secretName = z
+  .string()
+  .optional()
+  .describe('Over MCP, in place of the secret: its name in the vault.');
+
 export const createdAnswer = z.object({
   success: z.literal(true),
   data: z.object({
@@ -41,6 +46,7 @@ export const createdAnswer = z.object({
       .string()
       .optional()
       .describe('For webhooks and triggers with a callback. Shown only once.'),
+    webhook_secret_ref: secretName,
     enabled: z.boolean(),
   }),
   webhook_url: z.string().optional().describe('For webhooks only.'),

@@ -44,7 +44,7 @@ export const triggersMax = 2_000;
 export interface TriggersParts {
   readonly store: Store;
   readonly feed: ChangeFeed;
-  readonly vault: Pick<Vault, 'keep' | 'putOwned' | 'deleteOwned'>;
+  readonly vault: Pick<Vault, 'keep' | 'putNamed' | 'putOwned' | 'deleteOwned'>;
   readonly egress: Pick<Egress, 'checkUrl' | 'checkHost' | 'checkHeaders'>;
   readonly agents: Pick<AgentsSubject, 'runnableAgent'>;
   readonly channels: ChannelAddresses;
@@ -91,8 +91,14 @@ export interface TriggerPatch {
 export interface CreatedTrigger {
   readonly row: TriggerRow;
   /** Returned only on creation and rotation; undefined for types without signatures. */
-  readonly secret: string | undefined;
+  readonly secret: NewTriggerSecret | undefined;
 }
+
+/** The value, or the name under which the tenant's vault holds it. */
+export type NewTriggerSecret = { readonly webhook_secret: string } | { readonly webhook_secret_ref: string };
+
+/** Where the caller of a creation or rotation finds the secret; undefined: in the answer. */
+export type SecretsTo = 'vault' | undefined;
 
 /** Creates, reads and changes triggers. Nodes that cache a trigger are notified of every change. */
 export class Triggers {
@@ -102,7 +108,11 @@ export class Triggers {
     this.#parts = parts;
   }
 
-  async create(caller: TenantCaller, fields: NewTriggerFields): Promise<CreatedTrigger> {
+  async create(
+    caller: TenantCaller,
+    fields: NewTriggerFields,
+    secretsTo?: SecretsTo,
+  ): Promise<CreatedTrigger> {
     const { scope } = caller;
     const config = withoutNulls(fields.trigger_config);
     const parsed = this.#parsedConfig(fields.trigger_type, config);
@@ -136,7 +146,9 @@ export class Triggers {
       });
       await this.#parts.arm(tx, row, parsed, beginning);
       await this.#audit(tx, caller, 'trigger.created', row);
-      return { result: { row, secret }, row };
+      const handed =
+        secret === undefined ? undefined : await this.#handOver(tx, caller, id, secret, secretsTo);
+      return { result: { row, secret: handed }, row };
     });
   }
 
@@ -214,7 +226,12 @@ export class Triggers {
   }
 
   /** Rotates the secret; the previous one stays valid for the grace time. */
-  rotateSecret(caller: TenantCaller, id: string, graceMs: number): Promise<CreatedTrigger> {
+  rotateSecret(
+    caller: TenantCaller,
+    id: string,
+    graceMs: number,
+    secretsTo?: SecretsTo,
+  ): Promise<CreatedTrigger> {
     return this.#changing(caller.scope, async (tx) => {
       const before = present(await lockTrigger(caller.scope, tx, id));
       if (before.secret_id === null && !hasSecret(parseTriggerConfig(before.trigger_type, before.config))) {
@@ -226,7 +243,7 @@ export class Triggers {
       const secretId = await this.#parts.vault.putOwned(tx, ownerOf(id), actorOf(caller), secret, graceMs);
       const row = await setFormerSecret(caller.scope, tx, id, { secretId, graceMs });
       await this.#audit(tx, caller, 'trigger.secret-rotated', row);
-      return { result: { row, secret }, id };
+      return { result: { row, secret: await this.#handOver(tx, caller, id, secret, secretsTo) }, id };
     });
   }
 
@@ -255,6 +272,20 @@ export class Triggers {
   async #requireAgent({ scope, role }: TenantCaller, agentId: string): Promise<void> {
     const agent = await this.#parts.agents.runnableAgent(scope, agentId, role);
     if (agent === undefined) throw new PlatformError('agent_not_found');
+  }
+
+  /** In the trigger's transaction: a trigger whose secret nobody can read would have to be rotated. */
+  async #handOver(
+    tx: TenantTransaction,
+    caller: TenantCaller,
+    id: string,
+    secret: string,
+    secretsTo: SecretsTo,
+  ): Promise<NewTriggerSecret> {
+    if (secretsTo === undefined) return { webhook_secret: secret };
+    const name = `webhook-${id}`;
+    await this.#parts.vault.putNamed(tx, actorOf(caller), name, secret);
+    return { webhook_secret_ref: name };
   }
 
   /** In the secret format of Standard Webhooks, since callbacks are signed with it. */

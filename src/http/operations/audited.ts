@@ -79,6 +79,7 @@ function requestWith(
     rawQuery: request.rawQuery,
     headers: request.headers,
     requestId: request.requestId,
+    secretsTo: request.secretsTo,
     ...other,
     get signal() {
       return request.signal;

@@ -45,6 +45,11 @@ export interface OperationRequest<
   /** Only the headers that the operation declares, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly requestId: string;
+  /**
+   * The answer of a tool enters a model's context, so a secret that the handler makes goes into the tenant's vault then, in
+   * the transaction of what it belongs to. Absent: it goes into the answer.
+   */
+  readonly secretsTo?: 'vault' | undefined;
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
   /** The same at a tenth of the cost, for operations called thousands of times per second. */

@@ -5,6 +5,16 @@ export type { BatchTarget, InsertOutcome, InsertTargetOptions } from './batch-ta
 export { openBatchWriters } from './batch-writers.js';
 export type { BatchWriter, BatchWriterOptions } from './batch-writer.js';
 export type { BatchWriters, BatchWritersOptions } from './batch-writers.js';
+export {
+  BackupError,
+  type BackupOptions,
+  checkBackup,
+  type CheckedBackup,
+  type RestoreOptions,
+  restoreBackup,
+  type TableEntry,
+  writeBackup,
+} from './backup/index.js';
 export { openChangeFeed } from './change-feed.js';
 export type { ChangeFeed, ChangeFeedOptions, ChangeSubscriber } from './change-feed.js';
 export { recordChange } from './changes.js';

@@ -86,6 +86,12 @@ async function applyPending(
   return [...numbered, ...functions].map(({ name }) => name);
 }
 
+/** In the file's transaction: a table is never without it. The first file creates the function. */
+const letBackupRead = `
+  do $$ begin
+    if to_regprocedure('public.let_backup_read()') is not null then perform public.let_backup_read(); end if;
+  end $$`;
+
 async function apply(client: pg.Client, file: SqlFile, record: pg.QueryConfig): Promise<void> {
   const attemptsMax = 5;
   for (let attempt = 1; ; attempt += 1) {
@@ -93,6 +99,7 @@ async function apply(client: pg.Client, file: SqlFile, record: pg.QueryConfig): 
       await client.query('begin');
       await client.query(file.text);
       await client.query(record);
+      await client.query(letBackupRead);
       await client.query('commit');
       return;
     } catch (error) {
@@ -125,7 +132,8 @@ function explain(error: unknown, databaseUrl: string): unknown {
       `The database user "${user}" lacks a privilege that migrations need (${cause.message}). It must own the ` +
         `database and be allowed to create roles: alter role "${user}" createrole; alter database … owner to ` +
         `"${user}". Or let an administrator run once: create role troupe_app; create role troupe_directory; ` +
-        `create role troupe_writer; grant troupe_app, troupe_directory, troupe_writer to "${user}".`,
+        `create role troupe_writer; create role troupe_backup; grant troupe_app, troupe_directory, troupe_writer, ` +
+        `troupe_backup to "${user}".`,
       { cause: error },
     );
   }

@@ -6,5 +6,7 @@ export const applicationRole = 'troupe_app';
 export const directoryRole = 'troupe_directory';
 /** For batches with rows of many tenants; limited to tables whose policies name it. */
 export const writerRole = 'troupe_writer';
+/** Reads all rows, for a backup only. The store opens no connection with it. */
+export const backupRole = 'troupe_backup';
 
 export type StoreRole = typeof applicationRole | typeof directoryRole | typeof writerRole;

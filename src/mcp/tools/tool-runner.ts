@@ -21,7 +21,6 @@ const noBytes = new Uint8Array(0);
 export interface ToolRunnerParts {
   readonly table: OperationTable;
   readonly admission: Admission;
-  readonly keepSecret: (caller: TenantCaller, name: string, value: string) => Promise<void>;
 }
 
 export interface ToolRequest {
@@ -54,7 +53,6 @@ export class ToolRunner {
         return request.signal;
       },
       operation: async (name, other) => this.#operation(this.#parts.table.named(name), other, request),
-      keepSecret: (name, value) => this.#parts.keepSecret(request.caller, name, value),
     };
     return tool.run(call, input, args);
   }
@@ -91,6 +89,7 @@ class OperationView implements OperationRequest {
   readonly query: unknown;
   readonly body: unknown;
   readonly headers: Readonly<Record<string, string>>;
+  readonly secretsTo = 'vault';
   readonly rawBody = noBytes;
   readonly rawQuery = '';
 

@@ -28,8 +28,6 @@ export interface ToolCall {
   readonly requestId: string;
   /** Calls an operation with the tool's arguments, or with others; checks permission and input. */
   operation(name: string, input: OperationInput): Promise<Answer>;
-  /** Stores a value in the tenant's vault under a name, as a new version if the name exists. */
-  keepSecret(name: string, value: string): Promise<void>;
 }
 
 /** The parts of a request to an operation. */

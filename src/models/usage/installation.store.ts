@@ -1,6 +1,7 @@
 /** Model calls across tenants, for the operator alone. */
 import { z } from 'zod';
 import { type DirectoryTransaction, sql } from '../../infra/storage/index.js';
+import type { UsageRange } from './totals.store.js';
 
 export const installationGroups = ['tenant', 'model', 'day'] as const;
 export type InstallationGroup = (typeof installationGroups)[number];
@@ -15,37 +16,51 @@ const totals = z.object({
 export type InstallationTotals = z.output<typeof totals>;
 
 const keys = {
-  tenant: sql.fragment`tenant_id::text`,
-  model: sql.fragment`provider || '.' || model`,
-  day: sql.fragment`to_char(started_at at time zone 'UTC', 'YYYY-MM-DD')`,
+  tenant: sql.fragment`f.tenant_id::text`,
+  model: sql.fragment`f.provider || '.' || f.model`,
+  day: sql.fragment`to_char(f.at at time zone 'UTC', 'YYYY-MM-DD')`,
 } as const satisfies Record<InstallationGroup, unknown>;
 
-const sums = sql.fragment`count(*)::int8 as calls, sum(input_tokens)::int8 as input_tokens,
-  sum(output_tokens)::int8 as output_tokens, sum(cost::numeric)::float8 as cost`;
+const sums = sql.fragment`sum(f.calls)::int8 as calls, sum(f.input_tokens)::int8 as input_tokens,
+  sum(f.output_tokens)::int8 as output_tokens, sum(f.cost)::float8 as cost`;
 
+/** Whole hours come from their sums, the partial hours at both ends from rows. */
 export function installationTotals(
   tx: DirectoryTransaction,
-  range: { readonly from: Date; readonly to: Date },
+  { from, to, whole }: UsageRange,
   group: InstallationGroup,
 ): Promise<readonly InstallationTotals[]> {
+  const at = (moment: Date) => sql.fragment`${moment.toISOString()}::timestamptz`;
   return tx.any(sql.type(totals)`
-    select ${keys[group]} as key, ${sums} from calls
-    where started_at >= ${range.from.toISOString()} and started_at < ${range.to.toISOString()}
-    group by 1 order by ${group === 'day' ? sql.fragment`1` : sql.fragment`sum(cost::numeric) desc, 1`}`);
+    with facts as (
+      select tenant_id, hour as at, provider, model, calls, input_tokens, output_tokens, cost from call_hours
+      where hour >= ${at(whole.from)} and hour < ${at(whole.to)} and calls > 0
+      union all
+      select tenant_id, started_at, provider, model, 1, input_tokens, output_tokens, cost::numeric from calls
+      where (started_at >= ${at(from)} and started_at < ${at(whole.from)})
+        or (started_at >= ${at(whole.to)} and started_at < ${at(to)})
+    )
+    select ${keys[group]} as key, ${sums} from facts f
+    group by 1 order by ${group === 'day' ? sql.fragment`1` : sql.fragment`sum(f.cost) desc, 1`}`);
 }
 
-const tenantTotals = totals.extend({ last_call_at: z.date() });
+const tenantTotals = totals.extend({ last_call_at: z.date().nullable() });
 export type TenantTotals = z.output<typeof tenantTotals>;
 
-/** The calls of these tenants since a time; a tenant without calls has no row. */
+/** The calls of these tenants since the beginning of an hour; a tenant without calls has no row. */
 export async function totalsOfTenants(
   tx: DirectoryTransaction,
   tenantIds: readonly string[],
   from: Date,
 ): Promise<ReadonlyMap<string, TenantTotals>> {
   const rows = await tx.any(sql.type(tenantTotals)`
-    select tenant_id::text as key, ${sums}, max(started_at) as last_call_at from calls
-    where tenant_id = any(${sql.array([...tenantIds], 'uuid')}) and started_at >= ${from.toISOString()}
-    group by 1`);
+    select t.*, (select max(c.started_at) from calls c where c.tenant_id = t.tenant_id
+        and c.started_at >= t.last_hour) as last_call_at
+    from (
+      select f.tenant_id, f.tenant_id::text as key, max(f.hour) as last_hour, ${sums} from call_hours f
+      where f.tenant_id = any(${sql.array([...tenantIds], 'uuid')}) and f.hour >= ${from.toISOString()}
+        and f.calls > 0
+      group by 1
+    ) t`);
   return new Map(rows.map((row) => [row.key, row]));
 }

@@ -80,7 +80,13 @@ export const newKey = z
   );
 
 /** The settings of a key that the operator makes: role owner is allowed. */
-export const operatorKey = z.object({ ...fields, role: z.enum(roles).default('admin') });
+export const operatorKey = z
+  .object({ ...fields, role: z.enum(roles).default('admin'), ...limits })
+  .transform(({ allowed_models: allowedModelsGiven, allowed_ips: allowedIpsGiven, ...given }) => ({
+    ...given,
+    allowedModels: allowedModelsGiven,
+    allowedIps: allowedIpsGiven,
+  }));
 
 export const newRate = z
   .object({

@@ -3,7 +3,7 @@
 import type { Role } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { isReadable, isUsualPlace, namedPlace, type Place, textOfPlace } from './places.js';
-import type { SecretRef } from './secrets.js';
+import type { SecretRef } from './secret-rules.js';
 
 /** A secret of the tenant, and the place that a resource sends it to. */
 export interface Destination extends Place {

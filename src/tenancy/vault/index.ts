@@ -41,7 +41,10 @@ export type { ReferenceFinder, SecretReference } from './references.js';
 export type { RotationOptions, RotationProgress } from './rotation.js';
 export { type ProviderKey, providerKeyTopic, readProviderKeys } from './provider-keys.store.js';
 export { SecretValue } from './secret-value.js';
-export type { ResolvedSecret, SecretInfo, SecretRef } from './secrets.js';
+export type { SecretRef } from './secret-rules.js';
+export type { ResolvedSecret, SecretInfo } from './secrets.js';
+export { neededMasterKeys } from './rotation.store.js';
+export { fingerprintOf } from './master-keys.js';
 export { VaultError, type VaultFailure } from './vault-error.js';
 
 export interface VaultParts {
@@ -56,13 +59,11 @@ export interface VaultParts {
 /** The secrets of tenants. Other subjects store references; only code that uses a secret reads its value. */
 export interface Vault extends Pick<
   Secrets,
-  'find' | 'keep' | 'resolve' | 'resolveAll' | 'providerKeys' | 'putOwned' | 'deleteOwned'
+  'find' | 'keep' | 'resolve' | 'resolveAll' | 'providerKeys' | 'putNamed' | 'putOwned' | 'deleteOwned'
 > {
   readonly operations: readonly Operation[];
   /** Refuses master keys that do not match the database. Required before anything is stored. */
   prepare(): Promise<void>;
-  /** Stores a value under a name; a name that exists gets a new version, at once. */
-  putNamed(scope: TenantScope, actor: string, name: string, value: string): Promise<void>;
   /** Registers a function that finds the uses of secrets in another subject. */
   addReferenceFinder(finder: ReferenceFinder): void;
   /** Wraps all data keys with this node's master key. */
@@ -114,18 +115,7 @@ export function createVault(
   return {
     operations: secretOperations(secrets, parts.providers),
     prepare: () => checkMasterKeys(store, masterKeys),
-    putNamed: async (scope, actor, name, value) => {
-      const found = await secrets.find(scope, name);
-      if (found !== undefined) await secrets.setValue(scope, actor, found.id, value, 0);
-      else
-        await secrets.create(scope, actor, {
-          name,
-          value,
-          kind: 'generic',
-          provider: null,
-          allowedHosts: null,
-        });
-    },
+    putNamed: (tx, actor, name, value) => secrets.putNamed(tx, actor, name, value),
     addReferenceFinder: (finder) => references.add(finder),
     rotateMasterKey: (actor, options) => rotateMasterKey(store, masterKeys, actor, options),
     rotateDataKey: (scope, actor) => rotateDataKey(store, keys, scope, actor),

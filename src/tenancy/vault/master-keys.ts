@@ -5,7 +5,7 @@ import { VaultError } from './vault-error.js';
 export const masterKeyBytes = 32;
 
 export interface MasterKey {
-  /** A fingerprint: it distinguishes keys and reveals nothing about them. */
+  /** Its fingerprint. */
   readonly id: string;
   readonly key: SealingKey;
 }
@@ -37,6 +37,11 @@ export class MasterKeys {
   }
 }
 
+/** Distinguishes keys and reveals nothing about them. */
+export function fingerprintOf(masterKeyValue: Uint8Array): string {
+  return createHmac('sha256', masterKeyValue).update('troupe vault master key').digest('hex').slice(0, 32);
+}
+
 function masterKey(bytes: Uint8Array, nextNonce: () => Uint8Array): MasterKey {
   if (bytes.length !== masterKeyBytes) {
     throw new VaultError(
@@ -44,6 +49,5 @@ function masterKey(bytes: Uint8Array, nextNonce: () => Uint8Array): MasterKey {
       `A master key has ${masterKeyBytes} bytes, not ${bytes.length}.`,
     );
   }
-  const id = createHmac('sha256', bytes).update('troupe vault master key').digest('hex').slice(0, 32);
-  return { id, key: new SealingKey(bytes, nextNonce) };
+  return { id: fingerprintOf(bytes), key: new SealingKey(bytes, nextNonce) };
 }

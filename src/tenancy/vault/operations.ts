@@ -16,16 +16,8 @@ import {
   textCursor,
 } from '../../http/operations/index.js';
 import { normalHost } from './allowed-hosts.js';
-import {
-  graceMsDefault,
-  namePattern,
-  publicReference,
-  refuseOddValue,
-  type SecretDetails,
-  type Secrets,
-  secretsMax,
-  valueBytesMax,
-} from './secrets.js';
+import { graceMsDefault, publicReference, type SecretDetails, type Secrets, secretsMax } from './secrets.js';
+import { namePattern, refuseOddValue, valueBytesMax } from './secret-rules.js';
 import { secretKinds } from './secrets.store.js';
 
 const secretShape = z.object({

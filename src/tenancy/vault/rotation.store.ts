@@ -26,6 +26,12 @@ export function listMasterKeys(tx: DirectoryTransaction): Promise<readonly Maste
     from vault_master_keys m where retired_at is null order by active desc, first_seen_at`);
 }
 
+/** The fingerprints of the same keys, for a transaction that is not the store's: that of a backup. */
+export const neededMasterKeys = `
+  select id from vault_master_keys m
+  where active or (retired_at is null and exists (select from vault_data_keys d where d.wrapped_by = m.id))
+  order by active desc, first_seen_at`;
+
 /** Waits for transactions that wrap a new data key with the key that was active until now. */
 export async function activateMasterKey(tx: DirectoryTransaction, id: string): Promise<void> {
   await tx.query(

@@ -1,13 +1,13 @@
-import { isUuid } from '../../kernel/uuid.js';
 import { recordAudit } from '../audit/index.js';
 import type { Ids } from '../../kernel/chance.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import { invalidField, PlatformError } from '../../kernel/errors.js';
+import { PlatformError } from '../../kernel/errors.js';
 import { isUniqueViolation, type Store, type TenantTransaction } from '../../infra/storage/index.js';
 import type { DataKeys } from './data-keys.js';
 import { open, placeOf, seal } from './envelope.js';
 import type { ProviderKeyChanges } from './provider-key-changes.js';
 import type { References, SecretReference } from './references.js';
+import { absent, identityOf, refuseOddValue, type SecretRef } from './secret-rules.js';
 import { SecretValue } from './secret-value.js';
 import {
   advanceVersion,
@@ -20,21 +20,15 @@ import {
   listProviderKeys,
   listSecrets,
   lockSecret,
-  type SecretIdentity,
   type SecretKind,
   type SecretRow,
   updateAllowedHosts,
   type VersionRow,
 } from './secrets.store.js';
 
-export const namePattern = /^[A-Za-z0-9_.-]{1,64}$/;
-export const valueBytesMax = 16 * 1024;
 /** Per tenant. A list of all fits one reply, and one transaction can replace a data key. */
 export const secretsMax = 1_000;
 export const graceMsDefault = 24 * 3_600_000;
-
-/** A reference to a secret in another subject's data: its name or its id. */
-export type SecretRef = string | { readonly vault_secret_id: string };
 
 /** A scope, or an open transaction of that scope. */
 export type Where = TenantScope | TenantTransaction;
@@ -85,24 +79,7 @@ export class Secrets {
   async create(scope: TenantScope, actor: string, secret: NewSecret): Promise<SecretDetails> {
     try {
       return await this.#parts.changes.around(scope, async (tx, announce) => {
-        const { name, kind, provider } = secret;
-        if ((await countSecrets(scope, tx)) >= secretsMax) {
-          throw new PlatformError('conflict', {
-            message: `A tenant holds at most ${secretsMax} secrets. Delete one first.`,
-          });
-        }
-        const id = this.#parts.ids.uuid();
-        await insertSecret(scope, tx, {
-          id,
-          name,
-          owner: null,
-          kind,
-          provider,
-          allowed_hosts: secret.allowedHosts === null ? null : [...secret.allowedHosts],
-          created_by: actor,
-        });
-        await this.#insertVersion(scope, tx, id, 1, secret.value);
-        await this.#audit(scope, tx, actor, 'secret.created', id, { name, kind, provider });
+        const id = await this.#insertNamed(scope, tx, actor, secret);
         const details = await this.#details(scope, tx, await this.#named(scope, tx, id));
         await announce(details.row);
         return details;
@@ -229,6 +206,33 @@ export class Secrets {
   }
 
   /**
+   * Stores a value under a name, in the transaction of what it belongs to; a secret of this name gets a new value at once.
+   * Refused for a vendor's key, whose change other nodes must be told of.
+   */
+  async putNamed(tx: TenantTransaction, actor: string, name: string, value: string): Promise<void> {
+    const { scope } = tx;
+    refuseOddValue(value);
+    const row = await lockSecret(scope, tx, { name }, 'change');
+    if (row === null) {
+      await this.#insertNamed(scope, tx, actor, {
+        name,
+        value,
+        kind: 'generic',
+        provider: null,
+        allowedHosts: null,
+      });
+      return;
+    }
+    if (row.provider !== null) {
+      throw new PlatformError('conflict', {
+        message: `The secret ${name} is the key of a vendor. Delete it, or give it another name.`,
+      });
+    }
+    const version = await this.#advance(scope, tx, row, value, 0);
+    await this.#audit(scope, tx, actor, 'secret.value-changed', row.id, { name, version });
+  }
+
+  /**
    * Stores a secret for a resource of another subject, such as `database:<id>`. A second call replaces the value; the
    * previous one stays accepted for the grace period. The secret is in no list and has no name. Returns the id.
    */
@@ -256,6 +260,32 @@ export class Secrets {
   async deleteOwned(tx: TenantTransaction, owner: string): Promise<void> {
     const row = await findSecret(tx.scope, tx, { owner });
     if (row !== null) await deleteSecret(tx.scope, tx, row.id);
+  }
+
+  async #insertNamed(
+    scope: TenantScope,
+    tx: TenantTransaction,
+    actor: string,
+    { name, value, kind, provider, allowedHosts }: NewSecret,
+  ): Promise<string> {
+    if ((await countSecrets(scope, tx)) >= secretsMax) {
+      throw new PlatformError('conflict', {
+        message: `A tenant holds at most ${secretsMax} secrets. Delete one first.`,
+      });
+    }
+    const id = this.#parts.ids.uuid();
+    await insertSecret(scope, tx, {
+      id,
+      name,
+      owner: null,
+      kind,
+      provider,
+      allowed_hosts: allowedHosts === null ? null : [...allowedHosts],
+      created_by: actor,
+    });
+    await this.#insertVersion(scope, tx, id, 1, value);
+    await this.#audit(scope, tx, actor, 'secret.created', id, { name, kind, provider });
+    return id;
   }
 
   async #advance(
@@ -350,21 +380,8 @@ export function publicReference({ type, id, name }: SecretReference): {
   return { type, id, name };
 }
 
-export function refuseOddValue(value: string): void {
-  const bytes = Buffer.byteLength(value, 'utf8');
-  if (bytes < 1 || bytes > valueBytesMax) {
-    throw invalidField('value', `must have 1 to ${valueBytesMax} bytes, but has ${bytes}`);
-  }
-}
-
 function isNamed(row: SecretRow): row is SecretRow & { readonly name: string } {
   return row.name !== null;
-}
-
-/** A malformed reference matches no secret; it must not cause a database error. */
-function identityOf(ref: SecretRef): SecretIdentity {
-  if (typeof ref !== 'string' && isUuid(ref.vault_secret_id)) return { id: ref.vault_secret_id };
-  return { name: typeof ref === 'string' && namePattern.test(ref) ? ref : '' };
 }
 
 function infoOf(row: SecretRow): SecretInfo {
@@ -376,9 +393,4 @@ function infoOf(row: SecretRow): SecretInfo {
     allowedHosts: row.allowed_hosts,
     version: row.version,
   };
-}
-
-function absent(ref: SecretRef): PlatformError {
-  const name = typeof ref === 'string' ? ref.slice(0, 64) : ref.vault_secret_id.slice(0, 64);
-  return new PlatformError('not_found', { message: `The secret ${name} does not exist.` });
 }

@@ -1,5 +1,4 @@
 import type { Tool } from '../tool.js';
-import { storeWebhookSecret } from '../webhook-secret.js';
 
 const secret = { params: { id: 'secret_id' } } as const;
 const key = { params: { keyId: 'key_id' } } as const;
@@ -90,8 +89,6 @@ export const secretTools: readonly Tool[] = [
       },
       required: ['success', 'data'],
     },
-    run: async (call, input) =>
-      storeWebhookSecret(call, await call.operation('triggers.rotate-secret', input)),
   },
   {
     name: 'list_api_keys',

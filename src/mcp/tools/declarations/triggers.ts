@@ -1,5 +1,4 @@
 import type { Tool } from '../tool.js';
-import { storeWebhookSecret } from '../webhook-secret.js';
 
 const trigger = { params: { id: 'trigger_id' } } as const;
 
@@ -29,7 +28,6 @@ export const triggerTools: readonly Tool[] = [
     operation: 'triggers.create',
     hints: '',
     output: createdTrigger(),
-    run: async (call, input) => storeWebhookSecret(call, await call.operation('triggers.create', input)),
   },
   {
     name: 'update_trigger',

@@ -74,12 +74,13 @@ test('no connection role owns a table, bypasses row security or inherits a role'
     `select rolname, rolsuper, rolbypassrls, rolcreaterole, rolcanlogin,
             (select count(*)::int from pg_class where relowner = r.oid) as owned,
             (select count(*)::int from pg_auth_members where member = r.oid) as memberships
-     from pg_roles r where rolname in ('troupe_app', 'troupe_directory', 'troupe_writer') order by 1`,
+     from pg_roles r where rolname = any (array['troupe_app', 'troupe_backup', 'troupe_directory', 'troupe_writer'])
+     order by 1`,
   );
   const harmless = { rolsuper: false, rolbypassrls: false, rolcreaterole: false, rolcanlogin: false };
   t.deepEqual(
     roles,
-    ['troupe_app', 'troupe_directory', 'troupe_writer'].map((rolname) => ({
+    ['troupe_app', 'troupe_backup', 'troupe_directory', 'troupe_writer'].map((rolname) => ({
       rolname,
       ...harmless,
       owned: 0,
@@ -114,9 +115,26 @@ test('no role writes through a view', async (t) => {
   const writable = await query(
     database.url,
     `select c.oid::regclass::text as name, role
-     from pg_class c, unnest(array['troupe_app', 'troupe_directory', 'troupe_writer']) as role
+     from pg_class c, unnest(array['troupe_app', 'troupe_backup', 'troupe_directory', 'troupe_writer']) as role
      where relkind in ('v', 'm') and relnamespace in ('public'::regnamespace, 'reports'::regnamespace)
        and has_any_column_privilege(role, c.oid, 'insert, update')`,
   );
   t.deepEqual(writable, []);
+});
+
+test('the role of backups reads every table and sequence, and writes nothing', async (t) => {
+  const places = await query<{ name: string; reads: boolean; writes: boolean; policy: boolean }>(
+    database.url,
+    `select c.relname as name, has_table_privilege('troupe_backup', c.oid, 'select') as reads,
+       has_table_privilege('troupe_backup', c.oid, 'insert, update, delete, truncate') as writes,
+       not c.relrowsecurity or exists (select from pg_policies p
+         where p.tablename = c.relname and p.roles = '{troupe_backup}' and p.cmd = 'SELECT') as policy
+     from pg_class c where c.relkind in ('r', 'p', 'S') and c.relnamespace = 'public'::regnamespace
+       and not c.relispartition`,
+  );
+  t.true(places.length > 50);
+  t.deepEqual(
+    places.filter(({ reads, writes, policy }) => !reads || writes || !policy),
+    [],
+  );
 });
