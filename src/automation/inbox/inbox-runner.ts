@@ -21,6 +21,7 @@ import {
   putOff,
 } from './inbox.store.js';
 import { channelOf, type InboxMessage } from '../messages/inbox-message.js';
+import { isPolled, requestsOf } from '../triggers/types/registry.js';
 import { fromAllowedSenders } from './allowed-senders.js';
 import { merged, type MessageSealer } from '../messages/message-payload.js';
 
@@ -309,8 +310,7 @@ async function takenOrRefused(
 
 /** Messages that a sender pushes (a webhook, a mail, a manual run) are counted and refused on arrival. */
 function isSent({ parsed }: LiveTrigger, row: InboxMessage['row']): boolean {
-  if (row === undefined || parsed.type === 'webhook') return true;
-  return parsed.type === 'email' && parsed.config.imap === undefined;
+  return row === undefined || !isPolled(parsed);
 }
 
 function orderOf(trigger: LiveTrigger, item: InboxMessage): TurnOrder {
@@ -332,8 +332,8 @@ function orderOf(trigger: LiveTrigger, item: InboxMessage): TurnOrder {
     keyId: work.keyId,
     invokedBy: item.invokedBy,
     deadlineMs: deadlineOf(
-      // Only a webhook may set a longer deadline.
-      parsed.type === 'webhook' ? parsed.config.execution.mode : 'sync',
+      // Only a sender of requests may choose the longer deadline of async.
+      requestsOf(parsed)?.execution.mode ?? 'sync',
       parsed.config.execution.timeout_ms,
       parsed.config.timeout_ms,
     ),

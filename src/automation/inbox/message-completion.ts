@@ -4,14 +4,15 @@ import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 import type { PlainTexts } from '../outbox/replies/plain-texts.js';
 import { failureOf, isSyncAnswerCut, outgoingText, syncAnswer } from '../outbox/replies/sync-answer.js';
 import type { TextWay } from '../outbox/replies/transform.js';
-import type { TriggerConfig } from '../triggers/config/trigger-config.js';
+import type { TriggerConfig } from '../triggers/types/registry.js';
 import {
   type DeliveryContent,
   failureContent,
+  answersInResponse,
   hasMailRoute,
   hasReplyRoute,
   prepareAnswer,
-  repliesOutOfBand,
+  responseSettings,
 } from '../outbox/delivery-content.js';
 import { insertDelivery } from '../outbox/deliveries.store.js';
 import type { Sender } from '../outbox/sender.js';
@@ -112,10 +113,9 @@ export class MessageCompletion {
     turn: TurnOutcome,
   ): Promise<{ readonly answer: Reply; readonly mail: FinishedRow['mail'] } | undefined> {
     const { row, work } = item;
-    if (row === undefined || (parsed.type === 'webhook' && !repliesOutOfBand(parsed.config)))
-      return undefined;
+    if (row === undefined || answersInResponse(parsed)) return undefined;
     const told = parsed.config.execution.callback?.send_failures === true ? failureOf(turn) : undefined;
-    const byMail = parsed.type === 'email' && hasMailRoute(parsed.config, work);
+    const byMail = hasMailRoute(parsed, work);
     if (byMail && parsed.config.execution.callback !== undefined)
       await this.#callbackBesideMail(item, parsed, turn);
     const text = outgoingText(turn);
@@ -193,8 +193,8 @@ function isCutForWaiting(
   parsed: TriggerConfig,
   turn: TurnOutcome,
 ): Ready<boolean> {
-  if (parsed.type !== 'webhook' || (row !== undefined && repliesOutOfBand(parsed.config))) return false;
-  return isSyncAnswerCut(way, parsed.config, turn);
+  if (row !== undefined && !answersInResponse(parsed)) return false;
+  return isSyncAnswerCut(way, responseSettings(parsed), turn);
 }
 
 function recordEnd(
@@ -223,8 +223,11 @@ function keptAnswer(
   trigger: LiveTrigger | undefined,
   turn: TurnOutcome,
 ): Ready<SenderResponse | undefined> {
-  if (trigger?.parsed.type !== 'webhook') return undefined;
-  const { config } = trigger.parsed;
-  if (repliesOutOfBand(config)) return undefined;
-  return syncAnswer(way, config, { triggerId, agentId: trigger.agentId, executionId }, turn);
+  if (trigger === undefined || !answersInResponse(trigger.parsed)) return undefined;
+  return syncAnswer(
+    way,
+    responseSettings(trigger.parsed),
+    { triggerId, agentId: trigger.agentId, executionId },
+    turn,
+  );
 }

@@ -2,7 +2,8 @@ import type { Ids } from '../../kernel/chance.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Quota } from '../../tenancy/quota/index.js';
 import type { BatchWriter, HotReads, Store, TenantTransaction } from '../../infra/storage/index.js';
-import type { EmailConfig } from '../triggers/config/source-configs.js';
+import type { EmailConfig } from '../triggers/config/email-config.js';
+import { mailOf } from '../triggers/types/registry.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
 import { recordRefused } from '../../conversations/sessions/index.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
@@ -82,8 +83,8 @@ interface RefusedMail {
 }
 
 export function mailTriggerOf(trigger: LiveTrigger | undefined): MailTrigger | undefined {
-  if (trigger?.parsed.type !== 'email') return undefined;
-  return { trigger, config: trigger.parsed.config };
+  const config = trigger && mailOf(trigger.parsed);
+  return config && { trigger, config };
 }
 
 /** Takes a parsed mail into the inbox, whether it was sent to this node or fetched. */

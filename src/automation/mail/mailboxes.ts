@@ -1,12 +1,14 @@
 import type { ImapFlow } from 'imapflow';
 import type { Timer } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import type { Store } from '../../infra/storage/index.js';
+import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 import { TaskLimiter } from '../../infra/claims/index.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import type { LiveTriggers } from '../triggers/live-triggers.js';
-import type { PollSource } from '../sources/source-poller.js';
-import { moveOn, type SourceRow, takeDue } from '../sources/sources.store.js';
+import { armSource, moveOn, type SourceRow, takeDue } from '../sources/sources.store.js';
+import type { ArmedRow, Polled, TriggerSource } from '../sources/trigger-source.js';
+import type { EmailConfig } from '../triggers/config/email-config.js';
+import type { MailAddresses } from '../messages/mail-addresses.js';
 import {
   connectMailbox,
   type Imap,
@@ -17,9 +19,9 @@ import { withinBudget } from './mailbox-budget.js';
 import { MailboxLook, type MailboxLookParts, mailboxState, type MailboxState } from './mailbox-look.js';
 import { type MailIntake, type MailTrigger, mailTriggerOf } from './mail-intake.js';
 
-/** IDLE announces new mail; this poll finds what it missed, and serves servers without IDLE. */
 /** How long after the resumption of a suspended tenant its mailbox is read at the latest. */
 const pausedAgainMs = 30_000;
+/** IDLE announces new mail; this poll finds what it missed, and serves servers without IDLE. */
 const lookEveryMs = 20_000;
 /**
  * Longer than a poll of mails that are read quickly. During a longer poll another node may start the same one, and the
@@ -42,6 +44,7 @@ export interface MailboxesParts extends MailboxConnectionParts, Omit<MailboxLook
   readonly store: Store;
   readonly live: LiveTriggers;
   readonly intake: Pick<MailIntake, 'evaluate' | 'unreadable' | 'acceptWithin'>;
+  readonly addresses: Pick<MailAddresses, 'check'>;
   /** The server announced new mail: poll before the source is due. */
   readonly wake: (scope: TenantScope, triggerId: string) => void;
   readonly report: (attempted: string, error: unknown) => void;
@@ -60,7 +63,9 @@ interface Open {
  * poll's mails into the inbox also moves the position in the mailbox, so a mail runs once even if a process dies;
  * afterwards it is marked as seen. If the server renumbers its mails, they are recognised by Message-ID.
  */
-export class Mailboxes {
+export class Mailboxes implements TriggerSource<'email'> {
+  readonly type = 'email';
+  readonly keepsConnection = true;
   readonly #parts: MailboxesParts;
   readonly #open = new Map<string, Promise<Open>>();
   /** Connections whose sign-in has finished. */
@@ -75,13 +80,29 @@ export class Mailboxes {
     this.#parts = parts;
   }
 
+  async arm(tx: TenantTransaction, { imap }: EmailConfig, { row, now, beginning }: ArmedRow): Promise<void> {
+    await armSource(tx.scope, tx, {
+      triggerId: row.id,
+      kind: this.type,
+      state: beginning,
+      // Set even if the mailbox cannot be reached for some time.
+      firstState: { began_ms: now.getTime() },
+      // Mail sent to this node needs no polling.
+      dueAt: row.enabled && imap !== undefined ? now : undefined,
+    });
+  }
+
+  checkSettings(scope: TenantScope, triggerId: string | undefined, config: EmailConfig): Promise<void> {
+    return this.#parts.addresses.check(scope, triggerId, config);
+  }
+
   /** Polls once if the source is due and no other node is polling it. */
-  poll(scope: TenantScope, triggerId: string, early: boolean): ReturnType<PollSource> {
+  poll(scope: TenantScope, triggerId: string, early: boolean): Promise<Polled> {
     // Wait before the source is claimed, so that waiting takes none of its time.
     return this.#places.run(scope.tenantId, () => this.#poll(scope, triggerId, early));
   }
 
-  async #poll(scope: TenantScope, triggerId: string, early: boolean): ReturnType<PollSource> {
+  async #poll(scope: TenantScope, triggerId: string, early: boolean): Promise<Polled> {
     const { store, live } = this.#parts;
     const found = mailTriggerOf(await live.get(triggerId));
     const imap = found?.config.imap;

@@ -1,4 +1,4 @@
-import { triggerConfigSchema, type TriggerType } from '../../automation/index.js';
+import { describedTypes } from '../../automation/index.js';
 import type { OperationTable } from '../../http/operations/index.js';
 import { jsonSchemaOf } from '../tools/input-plan.js';
 import type { JsonSchema } from '../tools/tool.js';
@@ -12,10 +12,7 @@ export function schemaDocuments(table: OperationTable): readonly Document[] {
     schema('agent-schema', 'Schema of an agent', 'An entry of each type: api, mcp, agent.', entry),
     schema('api-tool', 'HTTP tool', 'An entry of type api.', variantOf(entry, 'api')),
     schema('mcp-server', 'External MCP server', 'An entry of type mcp.', variantOf(entry, 'mcp')),
-    trigger('webhook', 'Webhook'),
-    trigger('schedule', 'Schedule'),
-    trigger('email', 'Mail'),
-    trigger('db_event', 'Database event'),
+    ...describedTypes().map(trigger),
     schema(
       'database-config',
       'Database configuration',
@@ -41,9 +38,9 @@ function variantOf(schema: JsonSchema, type: string): JsonSchema {
   return found;
 }
 
-function trigger(type: TriggerType, title: string): Document {
+function trigger({ type, title, config_schema }: ReturnType<typeof describedTypes>[number]): Document {
   const description = `The trigger_config of a trigger of type ${type}.`;
-  return schema(`trigger-${type.replace('_', '-')}`, title, description, triggerConfigSchema(type));
+  return schema(`trigger-${type.replace('_', '-')}`, title, description, config_schema);
 }
 
 function schema(name: string, title: string, description: string, content: JsonSchema): Document {
