@@ -20,7 +20,9 @@ const migrations = readdirSync('migrations')
 function allowedIn(column: string): readonly string[] {
   const checks = [...migrations.matchAll(new RegExp(`check \\(${column} in \\(([^)]*)\\)\\)`, 'g'))];
   const lists = checks.map(([, list = '']) => [...list.matchAll(/'(\w+)'/g)].map(([, name = '']) => name));
-  return lists.findLast((list) => list.some((name) => (triggerTypes as readonly string[]).includes(name))) ?? [];
+  return (
+    lists.findLast((list) => list.some((name) => (triggerTypes as readonly string[]).includes(name))) ?? []
+  );
 }
 
 test('the database accepts the trigger types of the registry and no others', (t) => {
