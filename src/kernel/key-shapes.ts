@@ -8,7 +8,7 @@ export interface KeyShape {
   readonly least: number;
 }
 
-const letters = [...'abcdefghijklmnopqrstuvwxyz'];
+const letters = 'abcdefghijklmnopqrstuvwxyz'.split('');
 const alphanumeric = 'A-Za-z0-9';
 
 /** Every known key format. The redaction of logs and that of vendors' errors both read this list. */

@@ -46,7 +46,7 @@ export interface MailTrigger {
 export interface ReceivedMail {
   readonly mail: ParsedMail;
   readonly verdict: SenderVerdict;
-  /** Of all its bytes. */
+  /** SHA-256 of all its bytes. */
   readonly digest: string;
   /** The address that the mail was sent to. */
   readonly recipient: string;
@@ -76,7 +76,7 @@ interface RefusedMail {
   readonly trigger: LiveTrigger;
   readonly messageId: string;
   readonly thread: string;
-  /** Null where nobody knows whose mail it is. */
+  /** Null if the sender is not known for certain. */
   readonly sessionId: string | null;
   readonly message: string;
   readonly refusal: MailRefusal;

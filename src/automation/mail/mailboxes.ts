@@ -16,20 +16,20 @@ import {
   MailboxError,
 } from './mailbox-connection.js';
 import { withinBudget } from './mailbox-budget.js';
-import { MailboxLook, type MailboxLookParts, mailboxState, type MailboxState } from './mailbox-look.js';
+import { MailboxPoll, type MailboxPollParts, mailboxState, type MailboxState } from './mailbox-poll.js';
 import { type MailIntake, type MailTrigger, mailTriggerOf } from './mail-intake.js';
 
 /** How long after the resumption of a suspended tenant its mailbox is read at the latest. */
 const pausedAgainMs = 30_000;
 /** IDLE announces new mail; this poll finds what it missed, and serves servers without IDLE. */
-const lookEveryMs = 20_000;
+const pollEveryMs = 20_000;
 /**
  * Longer than a poll of mails that are read quickly. During a longer poll another node may start the same one, and the
  * first to finish counts. After a node has died during a poll, no node polls for this long.
  */
 const holdMs = 30_000;
 /** Concurrent polls: each may hold a mail of 10 MB, raw and parsed. */
-const looksMax = { all: 16, each: 4 };
+const pollsMax = { all: 16, each: 4 };
 /** Connections that stay open for IDLE; others are closed after each poll. */
 const openMax = { all: 500, each: 50 };
 /** A server that announces new mail continuously is polled once a second. */
@@ -40,7 +40,7 @@ const idleCountEveryMs = 1_000;
 /** The limits for opening the mailbox and for marking mails in it. */
 const openBudget = { ms: 4_000, bytes: 256 * 1024 };
 
-export interface MailboxesParts extends MailboxConnectionParts, Omit<MailboxLookParts, 'intake'> {
+export interface MailboxesParts extends MailboxConnectionParts, Omit<MailboxPollParts, 'intake'> {
   readonly store: Store;
   readonly live: LiveTriggers;
   readonly intake: Pick<MailIntake, 'evaluate' | 'unreadable' | 'acceptWithin'>;
@@ -70,7 +70,7 @@ export class Mailboxes implements TriggerSource<'email'> {
   readonly #open = new Map<string, Promise<Open>>();
   /** Connections whose sign-in has finished. */
   readonly #idle = new Map<string, Open>();
-  readonly #places = new TaskLimiter(looksMax);
+  readonly #places = new TaskLimiter(pollsMax);
   readonly #wakes = new Map<string, Timer>();
   /** New mail was announced again within that second. */
   readonly #missed = new Set<string>();
@@ -125,7 +125,7 @@ export class Mailboxes implements TriggerSource<'email'> {
       open.receivedBefore = undefined;
       const { items, more } = await this.#take(scope, found, open.client, source);
       this.#keep(triggerId, open);
-      return { items, againInMs: (more ? 0 : lookEveryMs) + 10 };
+      return { items, againInMs: (more ? 0 : pollEveryMs) + 10 };
     } catch (error) {
       this.#close(triggerId);
       throw error;
@@ -147,11 +147,11 @@ export class Mailboxes implements TriggerSource<'email'> {
     const { store, intake, time, report } = this.#parts;
     const nowMs = source.now.getTime();
     const before = stateFor(found, mailboxState.parse(source.state));
-    const { seen, evaluated, state, more } = await new MailboxLook(this.#parts, found, client).take(
+    const { seen, evaluated, state, more } = await new MailboxPoll(this.#parts, found, client).take(
       before,
       nowMs,
     );
-    const dueAt = new Date(nowMs + (more ? 0 : lookEveryMs));
+    const dueAt = new Date(nowMs + (more ? 0 : pollEveryMs));
     const items = await store.inTenant(scope, async (tx) => {
       const moved = await moveOn(scope, tx, found.trigger.id, { before: source.state, state, dueAt });
       if (!moved) return undefined;
@@ -232,7 +232,7 @@ export class Mailboxes implements TriggerSource<'email'> {
       const error = new MailboxError(
         `The server of the mailbox sent more than ${idleBytesMax} bytes unasked.`,
       );
-      this.#parts.report('waiting for news of a mailbox', error);
+      this.#parts.report('waiting for new mail in a mailbox', error);
     }
     this.#counting =
       this.#idle.size === 0 ? undefined : this.#parts.time.after(idleCountEveryMs, () => this.#countIdle());

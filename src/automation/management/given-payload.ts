@@ -10,7 +10,10 @@ import type { MappedContext } from '../triggers/mapped-context.js';
 const valueCharsMax = 2_000;
 const namesMax = 50;
 
-/** The message of a payload that a member gives by hand: its own text, else what the trigger's settings make of it. */
+/**
+ * The message of a payload that a member gives by hand: the payload's own text, else the text that the trigger's settings
+ * make of it.
+ */
 export async function givenMessage(
   expressions: Pick<Expressions, 'evaluate'>,
   scope: TenantScope,

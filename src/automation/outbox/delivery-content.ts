@@ -112,7 +112,7 @@ function chunksOf(way: TextWay, parsed: TriggerConfig, text: string): Ready<Retu
   return whenReady(transformed(way, text, transform), (whole) => splitAnswer(whole, execution.split_config));
 }
 
-/** What the callback is told of a turn that gave no answer. */
+/** The content that reports a turn without an answer to the callback. */
 export function failureContent(
   error: TurnFailure,
   { context, consumerKey }: Pick<MessagePayload, 'context' | 'consumerKey'>,

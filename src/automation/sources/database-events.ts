@@ -269,7 +269,7 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
       known === undefined
         ? this.#connect(scope, triggerId, config, about)
         : known.then(async (open) => {
-            if (open.about === about && (await stays(open))) return open;
+            if (open.about === about && (await isCurrent(open))) return open;
             void open.reader.close();
             return this.#connect(scope, triggerId, config, about);
           });
@@ -316,7 +316,7 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
 }
 
 /** Whether the reader is still current: the database configuration may have been changed or deleted. */
-async function stays({ reader }: Open): Promise<boolean> {
+async function isCurrent({ reader }: Open): Promise<boolean> {
   try {
     return await reader.isCurrent();
   } catch (error) {

@@ -72,7 +72,7 @@ export class SourcePoller {
 
   /** The claims on sources, for when a process has gone. */
   get claims(): ClaimedWork {
-    return { table: sourceClaims(lateMs), lookAtOnce: () => this.#loop.lookAtOnce() };
+    return { table: sourceClaims(lateMs), sweepNow: () => this.#loop.sweepNow() };
   }
 
   stop(): Promise<void> {

@@ -40,15 +40,15 @@ export async function armUnlessSame(
   { triggerId, kind, state, dueAt }: Omit<Arming, 'state' | 'firstState'> & { readonly state: object },
 ): Promise<void> {
   const due = dueAt === undefined ? sql.fragment`'infinity'::timestamptz` : sql.timestamp(dueAt);
-  const goesOn = sql.fragment`s.state -> 'about' = excluded.state -> 'about' and s.due_at < 'infinity'
+  const isSame = sql.fragment`s.state -> 'about' = excluded.state -> 'about' and s.due_at < 'infinity'
     and excluded.due_at < 'infinity'`;
   await tx.query(sql.typeAlias('nothing')`
     insert into trigger_sources as s (tenant_id, trigger_id, kind, state, due_at)
     values (${tenantId}, ${triggerId}, ${kind}, ${JSON.stringify(state)}::jsonb, ${due})
     on conflict (tenant_id, trigger_id) do update
-      set state = case when ${goesOn} then s.state || jsonb_build_object('revision', excluded.state -> 'revision')
+      set state = case when ${isSame} then s.state || jsonb_build_object('revision', excluded.state -> 'revision')
           else excluded.state end,
-        due_at = case when ${goesOn} then s.due_at else excluded.due_at end, failures = 0, last_error = null`);
+        due_at = case when ${isSame} then s.due_at else excluded.due_at end, failures = 0, last_error = null`);
 }
 
 export function storeNow(tx: TenantTransaction): Promise<Date> {

@@ -4,7 +4,7 @@ import { jsonSchemaOf } from '../tools/input-plan.js';
 import type { JsonSchema } from '../tools/tool.js';
 import type { Document } from './document.js';
 
-/** JSON Schemas of what tools and endpoints take, made from the shapes that check it. */
+/** JSON Schemas of the input of tools and endpoints, made from the shapes that check it. */
 export function schemaDocuments(table: OperationTable): readonly Document[] {
   const entry = bodyOf(table, 'agent-schemas.create');
   return [

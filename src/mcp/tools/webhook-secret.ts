@@ -1,8 +1,8 @@
 import type { Answer, ToolCall } from './tool.js';
 
 /**
- * The answer of a tool enters a model's context, so a webhook's new secret goes into the vault instead, under a name that
- * the answer tells. The rights to do so come with the right to create the trigger.
+ * The answer of a tool enters a model's context, so a webhook's new secret goes into the vault instead, and the
+ * answer names it there. Whoever may create the trigger may do so.
  */
 export async function storeWebhookSecret(call: ToolCall, answer: Answer): Promise<Answer> {
   const data = answer['data'];

@@ -6,7 +6,7 @@ import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { withinBudget } from '../../../src/automation/mail/mailbox-budget.js';
 import { connectMailbox, MailboxError } from '../../../src/automation/mail/mailbox-connection.js';
 import type { EvaluatedMail } from '../../../src/automation/mail/mail-intake.js';
-import { MailboxLook } from '../../../src/automation/mail/mailbox-look.js';
+import { MailboxPoll } from '../../../src/automation/mail/mailbox-poll.js';
 import { UnreadableMail } from '../../../src/automation/mail-reading/parsed-mail.js';
 import { SecretValue } from '../../../src/tenancy/vault/index.js';
 import { emailTrigger } from '../../support/builders/email-trigger.js';
@@ -163,7 +163,7 @@ test.serial(
       reader: { read: async () => Promise.reject(new Error('nothing is read')) },
       intake: { evaluate: async () => undefined, unreadable: () => failedMail },
     };
-    const look = new MailboxLook(parts, found, client);
+    const look = new MailboxPoll(parts, found, client);
     await t.throwsAsync(look.take({}, Date.now()), {
       instanceOf: MailboxError,
       message: 'The mail server does not report the next mail number (UIDNEXT).',
@@ -186,7 +186,7 @@ test.serial('a mail that takes long to read does not end the poll: the next poll
   await client.mailboxOpen('INBOX');
   const time = new ManualTime('2026-01-01T00:00:00Z');
   const failed: string[] = [];
-  const look = new MailboxLook(
+  const look = new MailboxPoll(
     {
       time,
       checksSenders: true,

@@ -64,7 +64,7 @@ export function outgoingText(turn: TurnOutcome): string {
   return turn.outcome === 'COMPLETED' || turn.outcome === 'TIMEOUT' ? textOf(turn) : '';
 }
 
-/** What a callback is told of a turn that ended otherwise than COMPLETED; undefined for an answer. */
+/** The failure that a callback reports for a turn that did not end as COMPLETED; undefined for an answer. */
 export function failureOf({ outcome, error }: TurnOutcome): TurnFailure | undefined {
   if (outcome === 'COMPLETED') return undefined;
   return error ?? { code: outcome.toLowerCase(), message: failureTexts[outcome] };

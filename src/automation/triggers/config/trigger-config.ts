@@ -93,7 +93,7 @@ export function checkOutbound<Type extends TriggerType>(
     egress.checkHeaders({ [callback.auth.header]: '' }, `${at}.auth.header`);
 }
 
-/** Refuses, on save, what the schema alone cannot tell. */
+/** Refuses, on save, values that the schema alone cannot judge. */
 export function checkSettings<Type extends TriggerType>(
   { type, config }: TriggerConfig<Type>,
   nowMs: number,

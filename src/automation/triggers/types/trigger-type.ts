@@ -29,7 +29,7 @@ export interface TriggerTypeRecord<Config> {
   destinations?(config: Config, channels: ChannelAddresses): readonly Destination[];
   /** Refuses hosts that outbound connections may not use, naming the field. */
   checkOutbound?(config: Config, egress: OutboundCheck): void;
-  /** Refuses, on save, what the schema alone cannot tell. */
+  /** Refuses, on save, values that the schema alone cannot judge. */
   checkSettings?(config: Config, nowMs: number): void;
   /** The times of the next runs, for a type that knows them. */
   nextRuns?(config: JsonObject, nowMs: number): string[];
