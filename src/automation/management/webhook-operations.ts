@@ -92,7 +92,7 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
       name: 'triggers.webhook-challenge',
       method: 'GET',
       path: '/api/triggers/webhook/:id',
-      title: 'Prove that a webhook is who a platform thinks it is',
+      title: 'Answer the verification of a webhook by its platform',
       description: 'Returns `hub.challenge` if `hub.verify_token` equals the webhook’s secret.',
       access: anyone(),
       rate: 'model-work',

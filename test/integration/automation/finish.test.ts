@@ -288,7 +288,7 @@ test('an answer whose last attempt never ends has failed, and the next ones cont
   t.is((await lines.write(look(one))).first?.execution_id, next.executionId);
 });
 
-test("of two processes that read one session's queue at once one starts the attempt", async (t) => {
+test("of two processes that read one session's queue at once only one starts the attempt", async (t) => {
   const one = await messages.message(await messages.tenant());
   const row = finished(one);
   await finishes.write({ ...row, answer: row.answer && { ...row.answer, mayBegin: false } });

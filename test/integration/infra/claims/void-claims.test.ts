@@ -56,23 +56,33 @@ async function two(t: ExecutionContext): Promise<{ first: Process; second: Proce
   return { first, second, gone: new Set() };
 }
 
-/** Watches one table for the second process; `sweeps` counts how often it is asked to sweep. */
+/**
+ * Watches one table for the second process. `ticks` counts how often it compares the processes, `sweeps` how often it asks
+ * for a sweep.
+ */
 function watching(
   t: ExecutionContext,
   { first, second, gone }: Awaited<ReturnType<typeof two>>,
   table: ClaimedTable,
-): { readonly sweeps: () => number } {
+): { readonly sweeps: () => number; readonly ticks: () => number } {
   let sweeps = 0;
+  let ticks = 0;
   const claims = new VoidClaims({
     store: second.store,
-    holders: { members: () => [first.name], isGone: (process) => gone.has(process) },
+    holders: {
+      members: () => {
+        ticks += 1;
+        return [first.name];
+      },
+      isGone: (process) => gone.has(process),
+    },
     time: systemTime,
     report: (_, error) => t.fail(String(error)),
   });
   claims.add({ table, sweepNow: () => (sweeps += 1) });
   claims.start();
   t.teardown(() => claims.stop());
-  return { sweeps: () => sweeps };
+  return { sweeps: () => sweeps, ticks: () => ticks };
 }
 
 function message(scope: TenantScope): AcceptedRow {
@@ -102,7 +112,7 @@ test.serial(
     await first.writers.writer(acceptTarget).write(row);
     const watched = watching(t, both, messageClaims);
     const claimed = () => second.store.directory((tx) => claimLeftBehind(tx, holdMs, 100));
-    await new Promise((resolve) => setTimeout(resolve, 600));
+    await eventually(() => watched.ticks() >= 3, { what: 'the second process compares three times' });
     t.deepEqual(await claimed(), [], 'a living process keeps its message');
     t.is(watched.sweeps(), 0);
 
