@@ -181,7 +181,7 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
     reader,
     wake: (scope, id) => poller.poll(scope, id, mailboxes.type, true),
   });
-  const sources = new Sources([schedules, events, mailboxes]);
+  const sources = new Sources([schedules, events, mailboxes]).requireAll();
   const poller = new SourcePoller({ ...dependencies, runner, sources });
   const nowMs = (): number => time.wallMs();
   const triggers = new Triggers({

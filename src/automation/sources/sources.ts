@@ -1,7 +1,13 @@
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { TenantTransaction } from '../../infra/storage/index.js';
 import type { TriggerRow } from '../triggers/triggers.store.js';
-import { configAs, type TriggerConfig, type TriggerType } from '../triggers/types/registry.js';
+import {
+  configAs,
+  takesRequests,
+  type TriggerConfig,
+  type TriggerType,
+  triggerTypes,
+} from '../triggers/types/registry.js';
 import { storeNow } from './sources.store.js';
 import type { TriggerSource } from './trigger-source.js';
 
@@ -11,6 +17,14 @@ export class Sources {
 
   constructor(all: readonly TriggerSource[]) {
     this.#byType = new Map(all.map((source) => [source.type, source]));
+  }
+
+  /** Throws if a type has neither a source nor requests: its triggers would be saved and never run. */
+  requireAll(): this {
+    const missing = triggerTypes.filter((type) => !takesRequests(type) && !this.#byType.has(type));
+    if (missing.length > 0)
+      throw new Error(`No source in src/automation/index.ts for ${missing.join(', ')}.`);
+    return this;
   }
 
   get(type: TriggerType): TriggerSource | undefined {

@@ -12,7 +12,7 @@ export function schemaDocuments(table: OperationTable): readonly Document[] {
     schema('agent-schema', 'Schema of an agent', 'An entry of each type: api, mcp, agent.', entry),
     schema('api-tool', 'HTTP tool', 'An entry of type api.', variantOf(entry, 'api')),
     schema('mcp-server', 'External MCP server', 'An entry of type mcp.', variantOf(entry, 'mcp')),
-    ...describedTypes().map(trigger),
+    ...describedTypes().toSorted(inListedOrder).map(trigger),
     schema(
       'database-config',
       'Database configuration',
@@ -38,7 +38,18 @@ function variantOf(schema: JsonSchema, type: string): JsonSchema {
   return found;
 }
 
-function trigger({ type, title, config_schema }: ReturnType<typeof describedTypes>[number]): Document {
+type DescribedType = ReturnType<typeof describedTypes>[number];
+
+/** The order in which the specification lists these resources. A type that is not named here comes last. */
+const listedTypes: readonly string[] = ['webhook', 'schedule', 'email', 'db_event'];
+
+function inListedOrder({ type: one }: DescribedType, { type: other }: DescribedType): number {
+  const placeOf = (type: string): number =>
+    listedTypes.includes(type) ? listedTypes.indexOf(type) : listedTypes.length;
+  return placeOf(one) - placeOf(other);
+}
+
+function trigger({ type, title, config_schema }: DescribedType): Document {
   const description = `The trigger_config of a trigger of type ${type}.`;
   return schema(`trigger-${type.replace('_', '-')}`, title, description, config_schema);
 }

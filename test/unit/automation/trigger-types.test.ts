@@ -4,6 +4,7 @@ import {
   describedTypes,
   parseTriggerConfig,
 } from '../../../src/automation/triggers/config/trigger-config.js';
+import { Sources } from '../../../src/automation/sources/sources.js';
 import {
   isPolled,
   recordOf,
@@ -55,4 +56,9 @@ test('mail is polled in a mailbox, and pushed to the address of the trigger', (t
 test('only a schedule knows its next runs', (t) => {
   const knowing = triggerTypes.filter((type) => recordOf(type).nextRuns !== undefined);
   t.deepEqual(knowing, ['schedule']);
+});
+
+test('a node does not start without a source for each trigger type that takes no requests', (t) => {
+  const missing = t.throws(() => new Sources([]).requireAll());
+  for (const type of triggerTypes) t.is(missing?.message.includes(type), !takesRequests(type), type);
 });
