@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
+import { triggerTypes } from '../src/automation/triggers/types/registry.js';
 import { readSources, type Source } from './support/builders/sources.js';
 
 /** The layers of the platform, top first. A layer imports only from those below it. */
@@ -192,6 +193,29 @@ test('each outside protocol has one user', (t) => {
       .map((name) => `${path} imports ${name}`),
   );
   t.deepEqual(wrong, []);
+});
+
+/** Places that compare the name of a trigger type, each with the reason. Everything else asks the type's record. */
+const namesTriggerTypes: Readonly<Record<string, string>> = {
+  'src/automation/triggers/types/': 'the records of the types',
+  'src/automation/triggers/mail-triggers.store.ts': 'the index of addresses holds triggers of one type',
+  'src/automation/intake/sender-access.ts': 'a column of members has the same name as a type',
+};
+
+test('a trigger type is known to its record and its own source alone', (t) => {
+  const name = `'(?:${triggerTypes.join('|')})'`;
+  const asked = new RegExp(
+    `[!=]==?\\s*${name}|${name}\\s*[!=]==?|\\bcase ${name}|\\bconfigAs\\(\\s*${name}|\\b(?:kind|trigger_type) = ${name}`,
+  );
+  const askers = platform.filter(({ text }) => asked.test(withoutComments(text))).map(({ path }) => path);
+  const places = Object.keys(namesTriggerTypes);
+  t.deepEqual(
+    askers.filter((path) => !places.some((place) => path.startsWith(place))),
+    [],
+    'ask the record in src/automation/triggers/types/ instead',
+  );
+  const idle = places.slice(1).filter((place) => !askers.includes(place));
+  t.deepEqual(idle, [], 'these places no longer need their exception');
 });
 
 /**

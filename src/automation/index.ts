@@ -13,7 +13,7 @@ import type { Sealer } from '../infra/sealing/index.js';
 import type { Platform } from '../infra/platform/index.js';
 import type { Vault } from '../tenancy/vault/index.js';
 import { plainTextsBy } from './outbox/replies/plain-texts.js';
-import type { ChannelAddresses } from './triggers/config/trigger-config.js';
+import type { ChannelAddresses } from './triggers/config/webhook-config.js';
 import type { Mail } from '../infra/mail/index.js';
 import { Outbox } from './outbox/outbox.js';
 import { Sender } from './outbox/sender.js';
@@ -44,12 +44,12 @@ import { manualOperations } from './management/manual-message-operations.js';
 import { ManualRuns } from './management/manual-runs.js';
 import { ManualMessages, type ManualMessagesParts } from './management/manual-messages.js';
 import { findSecretReferences } from './triggers/secret-references.js';
-import { armTrigger } from './sources/arming.js';
-import { DatabaseEvents, isSameSource } from './sources/database-events.js';
+import { DatabaseEvents } from './sources/database-events.js';
 import { failureReport } from './messages/failure-report.js';
 import { TriggerMeasures } from './messages/measures.js';
 import { Retention } from './inbox/retention.js';
 import { SourcePoller } from './sources/source-poller.js';
+import { Sources } from './sources/sources.js';
 import { Schedules } from './sources/schedules.js';
 import { TriggerDryRun } from './management/dry-run.js';
 import { Triggers } from './management/triggers.js';
@@ -58,9 +58,9 @@ import { webhookOperations } from './management/webhook-operations.js';
 export { findPromised } from './inbox/promised.store.js';
 export { inboxRemovals } from './inbox/removal.store.js';
 export { outboxRemovals } from './outbox/removal.store.js';
-export { type ChannelAddresses, triggerTypes, type TriggerType } from './triggers/config/trigger-config.js';
-export { channelTypes, responseFormats } from './triggers/config/webhook-config.js';
-export { triggerConfigSchema } from './management/operations.js';
+export { describedTypes } from './triggers/config/trigger-config.js';
+export { type ChannelAddresses, channelTypes, responseFormats } from './triggers/config/webhook-config.js';
+export { triggerTypes, type TriggerType } from './triggers/types/registry.js';
 export { resealTriggers } from './management/reseal.js';
 export { SessionTurns } from './inbox/session-turns.js';
 export type { ConsumerPort, TurnOrder, TurnOutcome, TurnPort } from './triggers/ports.js';
@@ -158,7 +158,7 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
     ...dependencies,
     live,
     seal,
-    wake: (scope, id) => poller.poll(scope, id, 'db_event', true),
+    wake: (scope, id) => poller.poll(scope, id, events.type, true),
     isFull: () => runner.isFull,
   });
   const mailIntake = new MailIntake({
@@ -177,32 +177,18 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
     ...dependencies,
     live,
     intake: mailIntake,
+    addresses,
     reader,
-    wake: (scope, id) => poller.poll(scope, id, 'email', true),
+    wake: (scope, id) => poller.poll(scope, id, mailboxes.type, true),
   });
-  const poller = new SourcePoller({
-    ...dependencies,
-    runner,
-    polls: {
-      schedule: async (scope, id) => ({ items: await schedules.fire(scope, id) }),
-      db_event: (scope, id, early) => events.poll(scope, id, early),
-      email: (scope, id, early) => mailboxes.poll(scope, id, early),
-    },
-  });
+  const sources = new Sources([schedules, events, mailboxes]).requireAll();
+  const poller = new SourcePoller({ ...dependencies, runner, sources });
   const nowMs = (): number => time.wallMs();
   const triggers = new Triggers({
     ...dependencies,
     nowMs,
-    checkAddress: (scope, id, config) => addresses.check(scope, id, config),
-    beginning: async (scope, parsed, before) =>
-      parsed.type !== 'db_event' ||
-      (before?.type === 'db_event' && isSameSource(parsed.config, before.config))
-        ? undefined
-        : events.beginning(scope, parsed.config),
-    arm: (tx, row, parsed, beginning) => armTrigger(tx.scope, tx, row, parsed, beginning),
-    armed: (scope, { id, trigger_type: type }) => {
-      if (type === 'db_event' || type === 'email') poller.poll(scope, id, type);
-    },
+    sources,
+    armed: (scope, { id, trigger_type: type }) => poller.changed(scope, id, type),
   });
   const authentication = new WebhookAuthentication({
     vault,
@@ -266,7 +252,7 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
       await listener?.stop();
       await poller.stop();
       reader.close();
-      await Promise.all([events.stop(), mailboxes.stop()]);
+      await sources.stop();
       retention.stop();
       buffers.stop();
       runner.stop();

@@ -1,3 +1,5 @@
+import { beginningOf, jsonWebToken, keyShapes } from '../kernel/key-shapes.js';
+
 /**
  * Each failure between the platform and a vendor, classified by the possible reaction. Adapters classify
  * once; the retry policy (`routing/retry-policy.ts`) reads only the class.
@@ -106,12 +108,13 @@ function formsOf(secret: string): readonly string[] {
   return latest;
 }
 
-/** Matches credentials, also partly masked ones as vendors print them (`sk-abc***xyz`). */
+/** Keys, also partly masked as vendors print them (`sk-abc***xyz`). */
+const keys = keyShapes.map((shape) => {
+  const masked = `[${shape.follow}]*(?:[*…•]|\\.\\.)[*…•.${shape.follow}]*`;
+  return `${beginningOf(shape)}(?:${masked}|[${shape.follow}]{${shape.least},})`;
+});
 const credentialShapes = [
-  /\b(?:sk|rk|pk|xai|gsk|sk-ant|sk-or|sk-proj|svc_live|svc_test|svc_dev|ghp|xox[abp])[-_][\w*.…-]{6,}/gi,
-  /\bAIza[\w*-]{8,}/g,
-  /\bAKIA[A-Z0-9]{8,}/g,
-  /\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g,
+  new RegExp(`(?<![A-Za-z0-9])(?:${[...keys, jsonWebToken].join('|')})`, 'g'),
   /\b(bearer|x-api-key|x-goog-api-key|api[-_ ]?key|key)(["']?\s*[:=]\s*["']?|\s+)(?=[\w*.-]*[\d*])[\w*.+/=-]{12,}/gi,
 ];
 

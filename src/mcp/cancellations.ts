@@ -3,7 +3,7 @@ import { type ChangeFeed, recordChange, type Store } from '../infra/storage/inde
 import type { ClientRequest } from './client-request.js';
 import type { RunningCalls } from './running-calls.js';
 
-/** The subject is the mark of a call: a hash of who runs it and its id. */
+/** The subject is the mark of a call: a hash of its client and its id. */
 const topic = 'mcp-cancellation';
 
 const cancellation = z.object({
@@ -18,8 +18,8 @@ export interface CancellationParts {
 }
 
 /**
- * Cancellations by notification. The notification is a request of its own, so it may reach another node than the one
- * that runs the call: then all nodes are told. That needs a client that names its session, because the ids of two
+ * Cancellations by notification. The notification is a separate request, so it may reach another node than the one that
+ * runs the call: then all nodes receive it. That works only for clients that name their session, because the ids of two
  * clients with one key and address are often the same, and the wrong call would end.
  */
 export class Cancellations {
@@ -35,7 +35,7 @@ export class Cancellations {
     });
   }
 
-  /** Resolves when the call has been told to end, or every node will be. */
+  /** Resolves when the call was cancelled here, or the cancellation for all nodes is recorded. */
   async take(client: ClientRequest, body: unknown): Promise<void> {
     const named = cancellation.safeParse(body);
     if (!named.success) return;

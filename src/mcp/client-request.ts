@@ -6,6 +6,6 @@ export interface ClientRequest {
   readonly caller: TenantCaller;
   readonly narrowing: Narrowing;
   readonly requestId: string;
-  /** Where a client names its session; it only helps to tell requests of one key apart. */
+  /** Where a client names its session; it only distinguishes requests of one key. */
   readonly clientSession: string;
 }

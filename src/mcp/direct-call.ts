@@ -55,11 +55,11 @@ function replyOf({ version }: DirectCallParts, id: string | number, fields: stri
   );
 }
 
-/** The answer's text stands in it twice, as the protocol asks; it is joined from parts, so that it is written once. */
+/** The protocol wants the answer as text and as an object. The JSON is joined from parts, so it is made only once. */
 function outcomeText({ text, isError, note }: ToolOutcome): string {
-  const said = note === undefined ? '' : `,{"type":"text","text":${JSON.stringify(note)}}`;
+  const noteText = note === undefined ? '' : `,{"type":"text","text":${JSON.stringify(note)}}`;
   return (
-    `"content":[{"type":"text","text":${JSON.stringify(text)}}${said}],"structuredContent":${text}` +
+    `"content":[{"type":"text","text":${JSON.stringify(text)}}${noteText}],"structuredContent":${text}` +
     (isError ? ',"isError":true' : '')
   );
 }

@@ -9,7 +9,7 @@ const metaKeys = {
   capabilities: 'io.modelcontextprotocol/clientCapabilities',
 } as const;
 
-/** A request that asks for nothing but its result. */
+/** A request that wants only its result: no progress, no stream. */
 export type DirectRequest =
   | { readonly id: string | number; readonly method: 'tools/list' }
   | {
@@ -20,8 +20,8 @@ export type DirectRequest =
     };
 
 /**
- * Undefined for every other body, and where the headers do not say the same as the body. Written by hand: as a schema,
- * this takes as long as the read that is called.
+ * Undefined for every other body, and if the headers contradict the body. Checked by hand: a schema would take as long as
+ * the read that is called.
  */
 export function directRequestIn(
   body: unknown,
@@ -49,7 +49,7 @@ function acceptsBoth(accept: string): boolean {
   return accept.includes('application/json') && accept.includes('text/event-stream');
 }
 
-/** A token for progress, an idempotency key or a field of the future is for the library. */
+/** The library handles progress tokens, idempotency keys and unknown fields. */
 function isPlainMeta(meta: unknown): boolean {
   if (!isObject(meta) || !hasOnly(meta, metaFields) || meta[metaKeys.version] !== revision) return false;
   const client = meta[metaKeys.client];

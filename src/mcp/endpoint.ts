@@ -41,7 +41,7 @@ export interface EndpointParts extends SubscriptionParts {
   readonly stopping: AbortSignal;
   /** The issuer at which people sign in with a browser, if there is one. */
   readonly oidcIssuer: string | undefined;
-  /** Names a client of an earlier revision. Nothing is kept under it: it tells the calls of clients apart. */
+  /** The session header of earlier revisions. The server keeps no state for it; it distinguishes the calls of clients. */
   readonly newId: () => string;
 }
 
@@ -118,7 +118,7 @@ async function serve(parts: EndpointParts, request: McpRequest): Promise<RawRepl
   const direct = directAnswer(server, client, body, request.headers, () => request.signal);
   if (direct !== undefined) return direct;
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    // Revisions with batches are older than those that are served; a batch would be many calls for one request.
+    // Only unsupported older revisions have batches. A batch would count as one request and run many calls.
     return new RawReply('application/json', protocolError(-32_600, 'The body must be one message.'), {
       status: 400,
     });
@@ -146,7 +146,7 @@ async function serve(parts: EndpointParts, request: McpRequest): Promise<RawRepl
   return replyOf(response, left, done, method === 'initialize' ? { 'Mcp-Session-Id': parts.newId() } : {});
 }
 
-/** Browsers of other sites must not reach the endpoint, even with a credential that they hold. */
+/** Refuses requests that a page of another site sends, even if the browser adds a valid credential. */
 function refuseForeignOrigin({ corsOrigins, publicUrl }: EndpointParts, origin: string): void {
   if (origin === '' || corsOrigins.includes(origin)) return;
   const own = new URL(publicUrl());
@@ -184,7 +184,7 @@ function handlerFor(
   const report = (error: Error): void => server.report('answering an MCP request', error);
   return createMcpHandler(({ era }) => serverFor(server, client, era), {
     onerror: (error) => {
-      // Requests that do not follow the protocol are the client's; they get their answer.
+      // A request that breaks the protocol is the client's fault; its answer says so, and the log does not.
       if (error.name !== 'Error' && error.name !== 'UnsupportedProtocolVersionError') report(error);
     },
     ...(bus === undefined ? {} : { bus }),

@@ -32,7 +32,7 @@ export interface McpOptions extends Omit<
 
 export interface McpSubject {
   readonly operations: readonly Operation[];
-  /** The table that holds these operations too, so it comes afterwards. */
+  /** Called once all operations are declared: the table contains those of MCP too. */
   readonly serve: (table: OperationTable) => void;
   /** Ends the streams of subscriptions. */
   readonly stop: () => void;

@@ -1,7 +1,7 @@
 import { type Role, roles } from '../kernel/caller.js';
 import type { CompiledTool } from './tools/catalogue.js';
 
-/** What a client asked to see: fewer tools than its role allows, never more. */
+/** The tools that a client asked for: fewer than its role allows, never more. */
 export interface Narrowing {
   readonly toolsets: ReadonlySet<string> | undefined;
   readonly tools: ReadonlySet<string> | undefined;

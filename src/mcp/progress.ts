@@ -10,15 +10,15 @@ export interface ProgressNotification {
   };
 }
 
-/** How a client hears of progress: the token that it gave, and the way to it. */
+/** Where progress is reported: the client's token, and the function that sends to the client. */
 export interface ProgressListener {
   readonly token: string | number;
   notify(notification: ProgressNotification): Promise<void>;
 }
 
-/** Between two reports of the growing text, so that a long answer is not sent over and over. */
+/** The pause between two reports of the growing text: each report repeats the text before. */
 const everyMs = 100;
-/** The end of a long text is what is new. */
+/** Of a longer text only the end is sent, since the client has the beginning. */
 const charactersMax = 16_000;
 
 /** Progress notifications of a tool, for a client that asked for them. */
@@ -36,7 +36,7 @@ export class ProgressReport {
   }
 
   /** Sends the message, or a later one that replaces it. */
-  tell(message: string): void {
+  update(message: string): void {
     if (this.#listener === undefined) return;
     this.#waiting = message;
     this.#timer ??= this.#time.after(this.#sent === 0 ? 0 : everyMs, () => this.#send());
@@ -63,7 +63,7 @@ export class ProgressReport {
     };
     this.#sending = this.#sending
       .then(() => listener.notify({ method: 'notifications/progress', params }))
-      // The client has left; the request itself notices that.
+      // The client has left; its request ends on its own.
       .catch(() => undefined);
   }
 }

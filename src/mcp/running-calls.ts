@@ -7,14 +7,14 @@ interface Requester {
 }
 
 export interface RunningCall {
-  /** Aborts when the client leaves or cancels. Made when it is first asked for: small calls never look. */
+  /** Aborts when the client leaves or cancels. Created on first use: small calls never use it. */
   readonly signal: AbortSignal;
   end(): void;
 }
 
 /**
  * The tool calls that run on this node: bounds those of one credential, and finds the one that a client cancels by a
- * notification, which is a request of its own.
+ * notification, which is a separate request.
  */
 export class RunningCalls {
   readonly callsMax: number;
@@ -24,7 +24,7 @@ export class RunningCalls {
     this.callsMax = callsMax;
   }
 
-  /** Undefined if the credential runs too many already. `left` is asked for only if the call looks at its signal. */
+  /** Undefined if the credential runs too many already. `left` is called only if the call uses its signal. */
   begin(requester: Requester, id: string | number, left: () => AbortSignal): RunningCall | undefined {
     const credential = credentialOf(requester);
     let calls = this.#credentials.get(credential);
@@ -52,13 +52,13 @@ export class RunningCalls {
     return true;
   }
 
-  /** Names a call in the messages between nodes, and tells nothing about its client. */
+  /** The id of a call in messages between nodes: a hash that reveals nothing about the client. */
   markOf({ caller, clientSession }: Requester, id: string | number): string {
     const parts = [credentialOf({ caller }), caller.address, clientSession, id];
     return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
   }
 
-  /** Cancels the call with this mark, if it runs here. Only clients that name a session are told apart surely. */
+  /** Cancels the call with this mark, if it runs here. Only clients that name a session are distinguished with certainty. */
   cancelMarked(tenantId: string | null, mark: string): void {
     for (const [credential, calls] of this.#credentials) {
       if (!credential.startsWith(`${tenantId} `)) continue;

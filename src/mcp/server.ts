@@ -59,8 +59,8 @@ function options(subscribe: boolean): ServerOptions {
 const optionsOf = { modern: options(true), legacy: options(false) } as const;
 
 /**
- * Builds the server of one request. A server object is never shared: answers of one client could reach another. What is
- * costly (schemas, lists) is made once and shared.
+ * Builds the server of one request. A server object is never shared: answers of one client could reach another. Costly
+ * parts (schemas, lists) are made once and shared.
  */
 export function serverFor(parts: McpServerParts, request: ClientRequest, era: 'legacy' | 'modern'): Server {
   const { catalogue, resources, completions } = parts;

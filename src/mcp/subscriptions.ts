@@ -104,7 +104,7 @@ export class TenantChanges implements ServerEventBus {
           if (ended === undefined || ended === id) changed(rowUri('executions', id));
         });
       },
-      // There is no such turn, or the store is unavailable: the client's next read says which.
+      // There is no such turn, or the store is unavailable: the client's next read shows which.
       () => undefined,
     );
     return () => {

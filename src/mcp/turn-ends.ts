@@ -4,15 +4,15 @@ import type { TenantScope } from '../kernel/tenant-scope.js';
 
 /** Sessions of one tenant that a node watches at once. */
 const watchedMax = 1_000;
-/** An owner that moves or dies is followed to the next one. */
+/** The pause before the watch connects to the session's next owner, after the previous one moved or died. */
 const againMs = 1_000;
-/** A turn that ended while no owner was followed is found by the count of the session's turns. */
-const lookMs = 10_000;
+/** How often the session's number of turns is read, which shows turns that ended while no owner was watched. */
+const countEveryMs = 10_000;
 
-/** Undefined: turns have ended, and which ones is not known. */
+/** Called with undefined if turns have ended and their ids are not known. */
 export type OnTurnEnd = (executionId: string | undefined) => void;
 
-/** What is asked of the sessions. */
+/** The part of sessions that is used here. */
 export interface WatchedSessions {
   session(scope: TenantScope, id: string): Promise<{ readonly total_turns: number }>;
   watch(
@@ -31,7 +31,7 @@ export interface TurnEndsParts {
 
 /**
  * The ends of turns in the sessions that clients subscribed to, wherever their actors live. Only these are followed: a
- * recorded event for every turn of the platform would put all turns in the line of the one counter of changes.
+ * recorded event for every turn of the platform would make all turns wait for the one counter of changes.
  */
 export class TurnEnds {
   readonly #parts: TurnEndsParts;
@@ -56,7 +56,7 @@ export class TurnEnds {
     this.#tenants.set(tenantId, watches);
     const watch = watches.get(sessionId) ?? new SessionWatch(this.#parts, scope, sessionId);
     watches.set(sessionId, watch);
-    // A listener of its own, so that two streams never share one.
+    // A new function, since the set would merge two streams that pass the same one.
     const listener: OnTurnEnd = (executionId) => onEnd(executionId);
     watch.listeners.add(listener);
     return () => {
@@ -95,10 +95,10 @@ class SessionWatch {
 
   /** A session that does not exist, or of another tenant, has no turns: there is nothing to watch. */
   async #begin(): Promise<void> {
-    if (!(await this.#look()) || this.#isOver) return;
-    this.#later(lookMs, () => void this.#lookAgain());
-    // A turn may have ended between the look and the first event.
-    this.#later(againMs, () => void this.#look());
+    if (!(await this.#count()) || this.#isOver) return;
+    this.#later(countEveryMs, () => void this.#countAgain());
+    // A turn may have ended between the count and the first event.
+    this.#later(againMs, () => void this.#count());
     await this.#read();
   }
 
@@ -108,38 +108,38 @@ class SessionWatch {
       const events = sessions.watch(this.#scope, this.#sessionId);
       this.#events = events;
       for await (const { executionId, events: batch } of events) {
-        if (batch.some(({ event }) => event.type === 'done')) this.#tell(executionId, 1);
+        if (batch.some(({ event }) => event.type === 'done')) this.#notify(executionId, 1);
       }
     } catch {
       // The owner moved or died, or the watch reached its time limit.
     }
-    this.#later(againMs, () => void this.#goOn());
+    this.#later(againMs, () => void this.#reconnect());
   }
 
-  async #goOn(): Promise<void> {
-    // A session that was erased: the client's next read says so, and there is nothing left to watch.
-    if (!(await this.#look())) return this.#tell(undefined, 0);
+  async #reconnect(): Promise<void> {
+    // The session was erased: nothing is left to watch, and the client's next read shows it.
+    if (!(await this.#count())) return this.#notify(undefined, 0);
     if (!this.#isOver) await this.#read();
   }
 
-  async #lookAgain(): Promise<void> {
-    if (await this.#look()) this.#later(lookMs, () => void this.#lookAgain());
+  async #countAgain(): Promise<void> {
+    if (await this.#count()) this.#later(countEveryMs, () => void this.#countAgain());
   }
 
-  /** False if there is no such session. */
-  async #look(): Promise<boolean> {
+  /** Reads the number of turns. False if there is no such session. */
+  async #count(): Promise<boolean> {
     try {
       const { total_turns: turns } = await this.#parts.sessions.session(this.#scope, this.#sessionId);
       const known = (this.#known ??= turns);
-      if (turns > known) this.#tell(undefined, turns - known);
+      if (turns > known) this.#notify(undefined, turns - known);
       return true;
     } catch (error) {
-      // A store that is unavailable is asked again.
+      // If the store is unavailable, the next count tries again.
       return !(error instanceof PlatformError && error.code === 'not_found');
     }
   }
 
-  #tell(executionId: string | undefined, turns: number): void {
+  #notify(executionId: string | undefined, turns: number): void {
     if (this.#isOver) return;
     this.#known = (this.#known ?? 0) + turns;
     for (const listener of this.listeners) listener(executionId);

@@ -191,7 +191,8 @@ async function startNode(
 /** Polls like a node: all due rows. A process killed meanwhile throws, and nothing reads its error. */
 async function look(node: Node, killed: () => Node | undefined): Promise<void> {
   try {
-    const due = await node.store.directory((tx) => dueSources(tx, 3_000, 100));
+    const schedules = { atOnce: ['schedule'], lateMs: 3_000, rowsMax: 100 } as const;
+    const due = await node.store.directory((tx) => dueSources(tx, schedules));
     await Promise.all(due.map(({ trigger_id }) => node.schedules.fire(scope, trigger_id)));
   } catch (error) {
     if (killed() !== node) throw error;

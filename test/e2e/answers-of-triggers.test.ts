@@ -89,7 +89,7 @@ test('unknown keys of a configuration are refused for every type', async (t) => 
   }
 });
 
-test('a turn that fails is told to the callback if it asks for failures', async (t) => {
+test('a failed turn is reported to a callback that asks for failures', async (t) => {
   const node = await shared.tenant(t);
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
   const { agent_id: agent } = node.bootstrap;

@@ -44,7 +44,7 @@ async function begun(before: string | undefined): Promise<string> {
   });
 }
 
-test.serial('progress carries the growing text, and the answer the whole', async (t) => {
+test.serial('progress carries the growing text, and the answer carries the whole text', async (t) => {
   const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
   const seen: string[] = [];
   const result = await client.callTool(
@@ -202,15 +202,18 @@ test.serial('a stream of subscriptions names a bounded number of addresses', asy
   t.regex(refused?.message ?? '', /at most 100 addresses/);
 });
 
-test.serial('a credential runs fifty tools at once, and the next is told to wait', async (t) => {
-  const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
-  const chat = (): Promise<CallToolResult> =>
-    client.callTool({ name: 'chat_with_agent', arguments: { agent_id: slow, message: 'write' } });
-  const results = await Promise.all(Array.from({ length: 55 }, chat));
-  const refused = results.filter(({ isError }) => isError === true).map(structured);
-  t.is(refused.length, 5);
-  t.true(refused.every(({ error }) => error === 'rate_limit_exceeded'));
-});
+test.serial(
+  'a credential runs fifty tools at once, and the next is refused with a time to wait',
+  async (t) => {
+    const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+    const chat = (): Promise<CallToolResult> =>
+      client.callTool({ name: 'chat_with_agent', arguments: { agent_id: slow, message: 'write' } });
+    const results = await Promise.all(Array.from({ length: 55 }, chat));
+    const refused = results.filter(({ isError }) => isError === true).map(structured);
+    t.is(refused.length, 5);
+    t.true(refused.every(({ error }) => error === 'rate_limit_exceeded'));
+  },
+);
 
 async function updatesOf(client: Client, uris: readonly string[]): Promise<readonly string[]> {
   const updates: string[] = [];

@@ -91,7 +91,7 @@ test('answers, mails and reply addresses are removed when they are old, and not 
   );
   const store = await openStore({ databaseUrl: node.databaseUrl });
   t.teardown(() => store.close());
-  await new Retention({ store, time: systemTime, report: (attempted) => t.fail(attempted) }).forget();
+  await new Retention({ store, time: systemTime, report: (attempted) => t.fail(attempted) }).deleteOld();
   const left = async (table: string, column: string) =>
     (await rows.query(`select ${column} as one from ${table}`)).rows.map(({ one }) => one);
   t.deepEqual(new Set(await left('deliveries', 'id')), new Set([youngOne.id, waiting]));

@@ -153,7 +153,7 @@ export function updateConfiguration(
   change: { readonly content: ConfigurationContent; readonly at: Date; readonly stale: boolean },
 ): Promise<ConfigurationRow> {
   const { content, stale } = change;
-  const forgetting = sql.fragment`,
+  const withoutSchema = sql.fragment`,
     target_revision = d.target_revision + 1, schema_read = null, schema_read_at = null`;
   return tx.one(sql.type(configurationRow)`
     update database_configs d set name = ${content.name}, description = ${content.description},
@@ -163,7 +163,7 @@ export function updateConfiguration(
       approved_for = ${content.approved_for}, approved_place = ${content.approved_place},
       allowed_tables = ${texts(content.allowed_tables)}, is_primary = ${content.is_primary},
       is_active = ${content.is_active}, updated_at = ${moment(change.at)}
-      ${stale ? forgetting : sql.fragment``}
+      ${stale ? withoutSchema : sql.fragment``}
     where d.tenant_id = ${tenantId} and d.id = ${id}
     returning ${columns}`);
 }
@@ -195,7 +195,7 @@ export async function markDeleted(
 }
 
 /** Keeps only the latest deleted configurations. */
-export async function forgetDeleted(
+export async function eraseOldDeleted(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
   keep: number,

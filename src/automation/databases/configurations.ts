@@ -28,7 +28,7 @@ import {
   demotePrimary,
   findChange,
   findConfiguration,
-  forgetDeleted,
+  eraseOldDeleted,
   holdConfigurations,
   insertConfiguration,
   listConfigurations,
@@ -157,7 +157,7 @@ export class Configurations {
       const row = present(await lockConfiguration(scope, tx, id));
       await this.#parts.vault.deleteOwned(tx, ownerOf(id));
       await markDeleted(scope, tx, id, this.#now());
-      await forgetDeleted(scope, tx, deletedMax);
+      await eraseOldDeleted(scope, tx, deletedMax);
       await this.#audit(tx, actor, 'deleted', row);
     });
   }

@@ -33,7 +33,7 @@ export interface Approval {
 
 export const noApproval: Approval = { pair: null, place: null };
 
-/** For whoever may decide it. */
+/** The approval that owners and admins give by saving. */
 export function approvalFor(source: PasswordSource, place: Place): Approval {
   return { pair: pairOf(source, place.host), place: textOfPlace(place) };
 }

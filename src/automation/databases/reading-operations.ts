@@ -32,7 +32,7 @@ export function readingOperations(parts: ReadingParts): readonly Operation[] {
   return [...schemaOperations(parts), ...trialOperations(parts)];
 }
 
-/** Of what is configured. */
+/** Read stored configurations. */
 function schemaOperations({ configurations, connections, time }: ReadingParts): readonly Operation[] {
   return [
     declare({
@@ -92,7 +92,7 @@ function schemaOperations({ configurations, connections, time }: ReadingParts): 
   ];
 }
 
-/** Of what may be configured next. */
+/** Read databases that a request describes, before they are configured. */
 function trialOperations(parts: ReadingParts): readonly Operation[] {
   const { connections, time } = parts;
   const errors = ['insufficient_permissions', 'provider_error', 'service_unavailable'] as const;

@@ -6,7 +6,7 @@ import { windowLateMs } from './accept-target.js';
 import { bytesUnknown } from './flush-target.js';
 import type { Flushes } from './flushes.js';
 import type { InboxRunner } from './inbox-runner.js';
-import { lookAtWindows, type Window } from './windows.store.js';
+import { claimDueWindows, type Window } from './windows.store.js';
 
 const sweepEveryMs = 1_000;
 const windowsMax = 1_000;
@@ -106,7 +106,7 @@ export class Buffers {
   flush(scope: TenantScope, { triggerId, sessionId }: Window, isFull: boolean): void {
     if (this.#stopped) return;
     const known = this.#open.get(triggerId)?.get(sessionId);
-    if (isFull) this.#forget({ triggerId, sessionId });
+    if (isFull) this.#remove({ triggerId, sessionId });
     void this.#begin(scope, { triggerId, sessionId }, false, known?.bytes ?? bytesUnknown);
   }
 
@@ -117,7 +117,7 @@ export class Buffers {
   flushOpen(scope: TenantScope, triggerId: string, sessionId: string): Promise<void> | undefined {
     const known = this.#open.get(triggerId)?.get(sessionId);
     if (known === undefined || this.#stopped) return undefined;
-    this.#forget(known);
+    this.#remove(known);
     return this.#begin(scope, known, true, known.bytes);
   }
 
@@ -149,11 +149,11 @@ export class Buffers {
   }
 
   readonly #expire = (window: OpenWindow): void => {
-    this.#forget(window);
+    this.#remove(window);
     void this.#begin(window.scope, window, false, window.bytes);
   };
 
-  #forget({ triggerId, sessionId }: Window): void {
+  #remove({ triggerId, sessionId }: Window): void {
     const sessions = this.#open.get(triggerId);
     const window = sessions?.get(sessionId);
     if (sessions === undefined || window === undefined) return;
@@ -174,17 +174,17 @@ export class Buffers {
     try {
       let more = true;
       while (more && !this.#stopped) {
-        const windows = await store.directory((tx) => lookAtWindows(tx, windowLateMs, windowsMax));
+        const windows = await store.directory((tx) => claimDueWindows(tx, windowLateMs, windowsMax));
         for (const { tenant_id, trigger_id, session_id, overdue } of windows) {
           // A window that already waits to be flushed here must not be queued twice.
           if (overdue && !this.#flushing.has(keyOf({ triggerId: trigger_id, sessionId: session_id })))
             this.flush(scopeOf(tenant_id), { triggerId: trigger_id, sessionId: session_id }, false);
         }
-        // Flush the overdue windows before looking for more.
+        // Flush the overdue windows before reading more.
         more = windows.length === windowsMax && windows.every(({ overdue }) => !overdue);
       }
     } catch (error) {
-      report('looking for buffers of triggers that are over', error);
+      report('finding buffers whose window has ended', error);
     }
   }
 }

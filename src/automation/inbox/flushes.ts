@@ -1,7 +1,7 @@
 import type { Ids } from '../../kernel/chance.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { BatchWriter } from '../../infra/storage/index.js';
-import type { TriggerConfig } from '../triggers/config/trigger-config.js';
+import { requestsOf, type TriggerConfig } from '../triggers/types/registry.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
 import type { LiveTriggers } from '../triggers/live-triggers.js';
 import type { Flushed, FlushRow } from './flush-target.js';
@@ -70,5 +70,5 @@ export class Flushes {
 
 /** A deleted trigger sets no limit. */
 function mostOf(parsed: TriggerConfig | undefined): number {
-  return parsed?.type === 'webhook' ? parsed.config.execution.message_buffer.max_messages : unlimited;
+  return requestsOf(parsed)?.execution.message_buffer.max_messages ?? unlimited;
 }

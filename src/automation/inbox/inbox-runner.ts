@@ -14,23 +14,24 @@ import { MessageCompletion, type MessageCompletionParts } from './message-comple
 import {
   type ClaimedRow,
   claimLeftBehind,
-  forgetOld,
-  giveBackClaims,
-  holdOn,
+  deleteOld,
+  releaseOwnClaims,
+  renewClaims,
   messageClaims,
-  putOff,
+  reschedule,
 } from './inbox.store.js';
 import { channelOf, type InboxMessage } from '../messages/inbox-message.js';
+import { isPolled, requestsOf } from '../triggers/types/registry.js';
 import { fromAllowedSenders } from './allowed-senders.js';
 import { merged, type MessageSealer } from '../messages/message-payload.js';
 
 /** How long other nodes leave a row alone that runs here. */
 export const holdMs = 60_000;
-const holdOnEveryMs = 20_000;
+const renewEveryMs = 20_000;
 const sweepEveryMs = 2_000;
-const forgetEveryMs = 60_000;
+const deleteEveryMs = 60_000;
 const claimedMax = 100;
-const forgottenMax = 1_000;
+const deletedMax = 1_000;
 /** Turns that this node runs at once. More wait in memory, in turn between tenants, and in the store. */
 const turnsMax = { all: 512, each: 256 };
 /** The bound of messages that wait in memory. Pollers leave new messages at their source while it is reached. */
@@ -39,10 +40,10 @@ const waitingMax = 5_000;
 const attemptsMax = 3;
 /** A message that its session has refused for this long is given up. */
 const patienceMs = 3_600_000;
-const putOffMs = 2_000;
+const rescheduleMs = 2_000;
 /** The delay after the store had no capacity or was unreachable. */
 const storeAgainMs = 1_000;
-const takingUp = 'taking up messages of triggers';
+const claiming = 'claiming abandoned inbox messages';
 
 export interface InboxRunnerParts {
   readonly ids: Ids;
@@ -92,9 +93,9 @@ export class InboxRunner {
   }
 
   start(): void {
-    this.#every(sweepEveryMs, takingUp, () => this.#takeUp());
-    this.#every(holdOnEveryMs, 'holding on to messages of triggers', () => this.#holdOn());
-    this.#every(forgetEveryMs, 'forgetting messages of triggers', () => this.#forget());
+    this.#every(sweepEveryMs, claiming, () => this.#claimAbandoned());
+    this.#every(renewEveryMs, 'renewing claims on inbox messages', () => this.#renewClaims());
+    this.#every(deleteEveryMs, 'deleting old inbox messages', () => this.#deleteOld());
   }
 
   /** Running turns continue in their sessions. Other nodes claim the rows, or this node does at its next start. */
@@ -106,17 +107,17 @@ export class InboxRunner {
 
   /** The claims on messages, for when a process has gone. */
   get claims(): ClaimedWork {
-    const lookAtOnce = (): void => {
+    const sweepNow = (): void => {
       if (this.#stopped) return;
-      this.#takeUp().catch((error: unknown) => this.#parts.report(takingUp, error));
+      this.#claimAbandoned().catch((error: unknown) => this.#parts.report(claiming, error));
     };
-    return { table: messageClaims, lookAtOnce };
+    return { table: messageClaims, sweepNow };
   }
 
   /** Starts nothing more and leaves what runs here to the other nodes; its turns go on in their sessions. */
   async leave(): Promise<void> {
     this.stop();
-    await this.#parts.store.directory((tx) => giveBackClaims(tx));
+    await this.#parts.store.directory((tx) => releaseOwnClaims(tx));
   }
 
   get isFull(): boolean {
@@ -183,13 +184,13 @@ export class InboxRunner {
         report('running a message of a trigger', error);
       } else if (error.retry === 'later' && error.code !== 'quota_exceeded' && item.ageMs < patienceMs) {
         await store.inTenant(scope, (tx) =>
-          putOff(scope, tx, row, (error.retryAfterSeconds ?? 0) * 1_000 || putOffMs),
+          reschedule(scope, tx, row, (error.retryAfterSeconds ?? 0) * 1_000 || rescheduleMs),
         );
       } else {
         await this.#giveUp(item, { code: spelled(error.code, 'invocation'), message: error.message });
       }
     } catch (cause) {
-      report('putting off a message of a trigger', cause);
+      report('rescheduling an inbox message', cause);
     }
   }
 
@@ -215,7 +216,7 @@ export class InboxRunner {
   }
 
   /** Claims rows that no process holds any more. */
-  async #takeUp(): Promise<void> {
+  async #claimAbandoned(): Promise<void> {
     const room = Math.min(claimedMax, this.#pacer.free);
     if (room <= 0) return;
     const { store, turns, report } = this.#parts;
@@ -233,7 +234,7 @@ export class InboxRunner {
         } else this.begin(item);
       } catch (error) {
         // A row that cannot be read must not block the others.
-        report('taking up a message of a trigger', error);
+        report('reading an abandoned inbox message', error);
       }
     }
   }
@@ -257,19 +258,19 @@ export class InboxRunner {
     };
   }
 
-  async #holdOn(): Promise<void> {
+  async #renewClaims(): Promise<void> {
     const held = [
       ...this.#running.keys(),
       ...Array.from(this.#pacer.waiting(), ({ executionId }) => executionId),
       ...Array.from(this.#retries, ({ executionId }) => executionId),
     ];
-    if (held.length > 0) await this.#parts.store.directory((tx) => holdOn(tx, held, holdMs));
+    if (held.length > 0) await this.#parts.store.directory((tx) => renewClaims(tx, held, holdMs));
   }
 
-  async #forget(): Promise<void> {
-    let forgotten = forgottenMax;
-    while (forgotten === forgottenMax && !this.#stopped) {
-      forgotten = await this.#parts.store.directory((tx) => forgetOld(tx, forgottenMax));
+  async #deleteOld(): Promise<void> {
+    let deleted = deletedMax;
+    while (deleted === deletedMax && !this.#stopped) {
+      deleted = await this.#parts.store.directory((tx) => deleteOld(tx, deletedMax));
     }
   }
 
@@ -309,8 +310,7 @@ async function takenOrRefused(
 
 /** Messages that a sender pushes (a webhook, a mail, a manual run) are counted and refused on arrival. */
 function isSent({ parsed }: LiveTrigger, row: InboxMessage['row']): boolean {
-  if (row === undefined || parsed.type === 'webhook') return true;
-  return parsed.type === 'email' && parsed.config.imap === undefined;
+  return row === undefined || !isPolled(parsed);
 }
 
 function orderOf(trigger: LiveTrigger, item: InboxMessage): TurnOrder {
@@ -332,8 +332,8 @@ function orderOf(trigger: LiveTrigger, item: InboxMessage): TurnOrder {
     keyId: work.keyId,
     invokedBy: item.invokedBy,
     deadlineMs: deadlineOf(
-      // Only a webhook may set a longer deadline.
-      parsed.type === 'webhook' ? parsed.config.execution.mode : 'sync',
+      // Only a sender of requests may choose the longer deadline of async.
+      requestsOf(parsed)?.execution.mode ?? 'sync',
       parsed.config.execution.timeout_ms,
       parsed.config.timeout_ms,
     ),

@@ -58,7 +58,7 @@ export async function knownKeys(
   return new Set(rows.map(({ key }) => key));
 }
 
-/** The position of a message in its buffer, as its sender was told. */
+/** The position of a message in its buffer, as reported to its sender. */
 export function placeInBuffer(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -71,7 +71,7 @@ export function placeInBuffer(
 }
 
 /** Deletes a row whose retention has passed, so that its key can be used again. */
-export async function forgetExpired(
+export async function deleteExpired(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
   triggerId: string,
@@ -111,7 +111,7 @@ export async function markDone(
  * Reschedules a message that its session did not accept, without counting an attempt. Does nothing if another process
  * has claimed it since.
  */
-export async function putOff(
+export async function reschedule(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
   row: Pick<InboxRow, 'trigger_id' | 'key'>,
@@ -125,7 +125,7 @@ export async function putOff(
 }
 
 /** Deletes a message that was refused after it was written, so that its sender may send it again. */
-export async function forgetRefused(
+export async function deleteRefused(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
   row: Pick<InboxRow, 'trigger_id' | 'key'>,
@@ -190,7 +190,7 @@ export function claimLeftBehind(
 }
 
 /** Extends the claims on rows that run here and that no other process has claimed since. */
-export async function holdOn(
+export async function renewClaims(
   tx: DirectoryTransaction,
   executionIds: readonly string[],
   holdMs: number,
@@ -206,7 +206,7 @@ export async function holdOn(
 }
 
 /** Gives the claims of this process to the others, which then count no lost process. */
-export async function giveBackClaims(tx: DirectoryTransaction): Promise<void> {
+export async function releaseOwnClaims(tx: DirectoryTransaction): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     update trigger_inbox set claimed_by = null, due_at = clock_timestamp(), attempts = greatest(0, attempts - 1)
     where (tenant_id, trigger_id, key) in (
@@ -229,7 +229,7 @@ export const messageClaims: ClaimedTable = {
     }),
 };
 
-export async function forgetOld(tx: DirectoryTransaction, rowsMax: number): Promise<number> {
+export async function deleteOld(tx: DirectoryTransaction, rowsMax: number): Promise<number> {
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`
     delete from trigger_inbox where (tenant_id, trigger_id, key) in (
       select tenant_id, trigger_id, key from trigger_inbox

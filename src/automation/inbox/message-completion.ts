@@ -4,14 +4,15 @@ import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 import type { PlainTexts } from '../outbox/replies/plain-texts.js';
 import { failureOf, isSyncAnswerCut, outgoingText, syncAnswer } from '../outbox/replies/sync-answer.js';
 import type { TextWay } from '../outbox/replies/transform.js';
-import type { TriggerConfig } from '../triggers/config/trigger-config.js';
+import type { TriggerConfig } from '../triggers/types/registry.js';
 import {
   type DeliveryContent,
   failureContent,
+  answersInResponse,
   hasMailRoute,
   hasReplyRoute,
   prepareAnswer,
-  repliesOutOfBand,
+  responseSettings,
 } from '../outbox/delivery-content.js';
 import { insertDelivery } from '../outbox/deliveries.store.js';
 import type { Sender } from '../outbox/sender.js';
@@ -28,7 +29,7 @@ import type { MessageSealer } from '../messages/message-payload.js';
 
 export interface MessageCompletionParts {
   readonly store: Store;
-  readonly sender: Pick<Sender, 'finish' | 'hint'>;
+  readonly sender: Pick<Sender, 'finish' | 'announce'>;
   readonly seal: MessageSealer;
   readonly plainTexts: PlainTexts;
   readonly ids: Ids;
@@ -89,7 +90,7 @@ export class MessageCompletion {
       }
       if (row !== undefined) await markDone(scope, tx, row, kept);
     });
-    sender.hint(scope, sessionId);
+    sender.announce(scope, sessionId);
   }
 
   /** Records a message that will not be run. */
@@ -112,14 +113,14 @@ export class MessageCompletion {
     turn: TurnOutcome,
   ): Promise<{ readonly answer: Reply; readonly mail: FinishedRow['mail'] } | undefined> {
     const { row, work } = item;
-    if (row === undefined || (parsed.type === 'webhook' && !repliesOutOfBand(parsed.config)))
-      return undefined;
-    const told = parsed.config.execution.callback?.send_failures === true ? failureOf(turn) : undefined;
-    const byMail = parsed.type === 'email' && hasMailRoute(parsed.config, work);
+    if (row === undefined || answersInResponse(parsed)) return undefined;
+    const failure = parsed.config.execution.callback?.send_failures === true ? failureOf(turn) : undefined;
+    const byMail = hasMailRoute(parsed, work);
     if (byMail && parsed.config.execution.callback !== undefined)
       await this.#callbackBesideMail(item, parsed, turn);
     const text = outgoingText(turn);
-    if (told !== undefined && !byMail) return this.#reply(item, row.seq, failureContent(told, work), false);
+    if (failure !== undefined && !byMail)
+      return this.#reply(item, row.seq, failureContent(failure, work), false);
     if (text === '') return undefined;
     const { content, truncated } = await prepareAnswer(
       this.#way(item),
@@ -136,13 +137,13 @@ export class MessageCompletion {
    */
   async #callbackBesideMail(item: InboxMessage, parsed: TriggerConfig, turn: TurnOutcome): Promise<void> {
     const { scope, executionId, row, sessionId, triggerId, work } = item;
-    const told = parsed.config.execution.callback?.send_failures === true ? failureOf(turn) : undefined;
+    const failure = parsed.config.execution.callback?.send_failures === true ? failureOf(turn) : undefined;
     const text = outgoingText(turn);
-    if (row === undefined || (told === undefined && text === '')) return;
+    if (row === undefined || (failure === undefined && text === '')) return;
     const { content, truncated } =
-      told === undefined
+      failure === undefined
         ? await prepareAnswer(this.#way(item), parsed, text, { ...work, mail: undefined })
-        : { content: failureContent(told, work), truncated: false };
+        : { content: failureContent(failure, work), truncated: false };
     await this.#parts.store.inTenant(scope, (tx) =>
       insertDelivery(scope, tx, {
         id: this.#parts.ids.uuid(),
@@ -156,7 +157,7 @@ export class MessageCompletion {
         sealed: this.#parts.seal.seal(scope, content),
       }),
     );
-    this.#parts.sender.hint(scope, sessionId);
+    this.#parts.sender.announce(scope, sessionId);
   }
 
   #reply(
@@ -193,8 +194,8 @@ function isCutForWaiting(
   parsed: TriggerConfig,
   turn: TurnOutcome,
 ): Ready<boolean> {
-  if (parsed.type !== 'webhook' || (row !== undefined && repliesOutOfBand(parsed.config))) return false;
-  return isSyncAnswerCut(way, parsed.config, turn);
+  if (row !== undefined && !answersInResponse(parsed)) return false;
+  return isSyncAnswerCut(way, responseSettings(parsed), turn);
 }
 
 function recordEnd(
@@ -223,8 +224,11 @@ function keptAnswer(
   trigger: LiveTrigger | undefined,
   turn: TurnOutcome,
 ): Ready<SenderResponse | undefined> {
-  if (trigger?.parsed.type !== 'webhook') return undefined;
-  const { config } = trigger.parsed;
-  if (repliesOutOfBand(config)) return undefined;
-  return syncAnswer(way, config, { triggerId, agentId: trigger.agentId, executionId }, turn);
+  if (trigger === undefined || !answersInResponse(trigger.parsed)) return undefined;
+  return syncAnswer(
+    way,
+    responseSettings(trigger.parsed),
+    { triggerId, agentId: trigger.agentId, executionId },
+    turn,
+  );
 }

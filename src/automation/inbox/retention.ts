@@ -1,10 +1,10 @@
 import type { Time, Timer } from '../../../cluster/index.js';
 import type { Store } from '../../infra/storage/index.js';
-import { forgetMails } from '../messages/mail-threads.store.js';
-import { forgetDeliveries, forgetReplies } from '../outbox/retention.store.js';
+import { deleteOldMails } from '../messages/mail-threads.store.js';
+import { deleteOldDeliveries, deleteOldReplies } from '../outbox/retention.store.js';
 
 /** Each deletes a batch of rows that are no longer needed, and returns how many there were. */
-const forgetting = [forgetDeliveries, forgetMails, forgetReplies];
+const deletions = [deleteOldDeliveries, deleteOldMails, deleteOldReplies];
 
 const everyMs = 600_000;
 /** Small batches, so that other transactions do not wait long for locks or disk space. */
@@ -29,8 +29,8 @@ export class Retention {
   start(): void {
     if (this.#stopped) return;
     this.#timer = this.#parts.time.after(everyMs, () => {
-      void this.forget()
-        .catch((error: unknown) => this.#parts.report('removing what triggers kept for long enough', error))
+      void this.deleteOld()
+        .catch((error: unknown) => this.#parts.report('deleting old rows of triggers', error))
         .finally(() => this.start());
     });
   }
@@ -40,8 +40,8 @@ export class Retention {
     this.#timer?.cancel();
   }
 
-  async forget(): Promise<void> {
-    for (const some of forgetting) {
+  async deleteOld(): Promise<void> {
+    for (const some of deletions) {
       let count = rowsMax;
       while (count === rowsMax && !this.#stopped) {
         count = await this.#parts.store.directory((tx) => some(tx, rowsMax));

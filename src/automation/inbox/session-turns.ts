@@ -15,7 +15,7 @@ export interface SessionTurnsParts {
 }
 
 /** The pause between two reads of a turn whose owner was lost. */
-const lookAgainMs = 500;
+const rereadMs = 500;
 /** Time beyond the deadline, for the turns queued ahead and a change of owner. */
 const patienceMs = 600_000;
 
@@ -46,7 +46,7 @@ export class SessionTurns implements TurnPort {
             'The turn has not ended in time. Read its execution, or send the message again with the same key.',
         });
       }
-      await sleep(time, lookAgainMs);
+      await sleep(time, rereadMs);
     }
   }
 
@@ -71,7 +71,7 @@ export class SessionTurns implements TurnPort {
     return this.#parts.admission.tokenRefusal(tenant, agentId);
   }
 
-  /** Waits until the turn's events end. The row tells whether the turn succeeded. */
+  /** Waits until the turn's events end. The row shows whether the turn succeeded. */
   async #follow(order: TurnOrder): Promise<void> {
     const { sessions, newId } = this.#parts;
     const { scope, context } = order;
@@ -110,8 +110,8 @@ export class SessionTurns implements TurnPort {
       newId(),
     );
     try {
-      for await (const { elsewhere, events: told } of events) {
-        if (elsewhere || told.some(({ event }) => event.type === 'done')) return;
+      for await (const { elsewhere, events: batch } of events) {
+        if (elsewhere || batch.some(({ event }) => event.type === 'done')) return;
       }
     } catch {
       // Losing the connection to the owner says nothing about the turn: its row, or the next read, does.

@@ -1,10 +1,10 @@
 import type { Time, Timer } from '../../../cluster/index.js';
 import { FairLimiter, type FairLimiterLimits } from '../../infra/claims/index.js';
 
-export interface StartPacerParts<Thing> {
+export interface StartPacerParts<Turn> {
   readonly time: Time;
   readonly limits: FairLimiterLimits;
-  readonly begin: (thing: Thing) => void;
+  readonly begin: (turn: Turn) => void;
 }
 
 /**
@@ -29,15 +29,15 @@ const pace = { least: 0.2, first: 8, most: 40, more: 0.4, less: 0.7 };
  * CPU-bound turns that start together would delay all other requests. The pace grows while the pacing timer fires on
  * time and shrinks while it is late.
  */
-export class StartPacer<Thing> {
-  readonly #parts: StartPacerParts<Thing>;
-  readonly #limiter: FairLimiter<Thing>;
+export class StartPacer<Turn> {
+  readonly #parts: StartPacerParts<Turn>;
+  readonly #limiter: FairLimiter<Turn>;
   #timer: Timer | undefined;
   #pace = pace.first;
   /** The fraction of a turn left over from earlier ticks. */
   #credit = 0;
 
-  constructor(parts: StartPacerParts<Thing>) {
+  constructor(parts: StartPacerParts<Turn>) {
     this.#parts = parts;
     this.#limiter = new FairLimiter(parts.limits);
   }
@@ -50,12 +50,12 @@ export class StartPacer<Thing> {
     return this.#limiter.waitingCount;
   }
 
-  ask(share: string, thing: Thing): void {
+  ask(share: string, turn: Turn): void {
     const isFew = this.#limiter.insideOf(share) < Math.max(sharePacedAbove, this.#limiter.insideOfEach);
     const isCalm = this.#limiter.inside < atOnceMax && this.#limiter.waitingCount === 0;
-    if (this.#limiter.hasPlace(share) && (isFew || isCalm)) this.#parts.begin(thing);
+    if (this.#limiter.hasPlace(share) && (isFew || isCalm)) this.#parts.begin(turn);
     else {
-      this.#limiter.wait(share, thing);
+      this.#limiter.wait(share, turn);
       this.#growLater();
     }
   }
@@ -68,7 +68,7 @@ export class StartPacer<Thing> {
     this.#limiter.leave(share);
   }
 
-  waiting(): Iterable<Thing> {
+  waiting(): Iterable<Turn> {
     return this.#limiter.waiting();
   }
 

@@ -6,7 +6,7 @@ export interface Window {
   readonly sessionId: string;
 }
 
-const lookedAtWindow = z.object({
+const dueWindow = z.object({
   tenant_id: z.uuid(),
   trigger_id: z.uuid(),
   session_id: z.uuid(),
@@ -17,13 +17,13 @@ const lookedAtWindow = z.object({
  * Claims windows that are due for a check: those long enough past their end that the node that held the timer must be
  * gone, and those that have received messages since. Each is checked again some time after its end.
  */
-export function lookAtWindows(
+export function claimDueWindows(
   tx: DirectoryTransaction,
   lateMs: number,
   rowsMax: number,
-): Promise<readonly z.output<typeof lookedAtWindow>[]> {
+): Promise<readonly z.output<typeof dueWindow>[]> {
   const late = sql.fragment`${lateMs} * interval '1 millisecond'`;
-  return tx.any(sql.type(lookedAtWindow)`
+  return tx.any(sql.type(dueWindow)`
     update trigger_windows set look_at = greatest(due_at, clock_timestamp()) + ${late}
     where (tenant_id, trigger_id, session_id) in (
       select tenant_id, trigger_id, session_id from trigger_windows

@@ -2,7 +2,7 @@ import { PlatformError } from '../../kernel/errors.js';
 import type { Store } from '../../infra/storage/index.js';
 import type { AcceptedRow, Fate } from '../inbox/accept-target.js';
 import type { Buffers } from '../inbox/buffers.js';
-import { forgetRefused, putOff } from '../inbox/inbox.store.js';
+import { deleteRefused, reschedule } from '../inbox/inbox.store.js';
 import type { InboxRunner } from '../inbox/inbox-runner.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import type { TriggerMeasures } from '../messages/measures.js';
@@ -90,7 +90,7 @@ export class MessageAcceptance {
   async #answerNow(message: CheckedMessage): Promise<Rendered> {
     const work = payloadFrom(message);
     if (message.key === undefined) {
-      // Nothing is committed that would answer it.
+      // Without a key nothing is committed, so no commit notices that people took the session over.
       if (await this.#isTakenOver(message)) return this.#parts.blocked.keepForPeople(message);
       return this.#runNow(message, inboxMessage(message, work, undefined));
     }
@@ -112,7 +112,7 @@ export class MessageAcceptance {
   ): Promise<void> {
     const isUnknown = error.code === 'service_unavailable';
     await this.#parts.store.inTenant(scope, (tx) =>
-      isUnknown ? putOff(scope, tx, row, unknownMs) : forgetRefused(scope, tx, row),
+      isUnknown ? reschedule(scope, tx, row, unknownMs) : deleteRefused(scope, tx, row),
     );
   }
 

@@ -13,7 +13,7 @@ export function payloadOf(contentType: string, body: Uint8Array): unknown {
   if (type === 'application/x-www-form-urlencoded') return formFields(body);
   if (type.startsWith('text/') || /^application\/(?:[\w.+-]+\+)?xml$/.test(type)) return storableText(body);
   throw new PlatformError('unsupported_media_type', {
-    message: `The body must be JSON, a form or text, not ${type.slice(0, 100)}. Set Content-Type to what it is.`,
+    message: `The body must be JSON, a form or text, not ${type.slice(0, 100)}. Set Content-Type to the type of the body.`,
   });
 }
 

@@ -4,7 +4,7 @@ import type { HotReads, Store } from '../../infra/storage/index.js';
 import { acknowledgement } from '../outbox/replies/acknowledgement.js';
 import { syncDeadlineMs } from '../outbox/replies/deadlines.js';
 import type { Rendered } from '../outbox/replies/formats.js';
-import { findByKey, forgetExpired, type InboxRow, placeInBuffer } from '../inbox/inbox.store.js';
+import { findByKey, deleteExpired, type InboxRow, placeInBuffer } from '../inbox/inbox.store.js';
 import type { KeyedMessage } from './incoming-request.js';
 import type { MessageKey } from './message-key.js';
 
@@ -33,7 +33,7 @@ export class RepeatedMessages {
     const row = await this.#first(asked, key);
     if (row === undefined) return undefined;
     if (isForgotten(row)) {
-      await this.#store.inTenant(scope, (tx) => forgetExpired(scope, tx, id, key.key));
+      await this.#store.inTenant(scope, (tx) => deleteExpired(scope, tx, id, key.key));
       return undefined;
     }
     const answer = await this.#answerIn(row, asked, key);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const line = z.string().optional();
 
-/** One line of each header that tells whether a person wrote the mail. */
+/** One line of each header that shows whether a person wrote the mail. */
 const mailHeaders = z.object({
   autoSubmitted: line,
   precedence: line,

@@ -26,7 +26,7 @@ export class ReaderProcess {
   readonly ready: Promise<void>;
   #running: Running | undefined;
   #isGone = false;
-  #tellReady: () => void = () => undefined;
+  #resolveReady: () => void = () => undefined;
 
   constructor() {
     this.#child = fork(program, [], {
@@ -38,7 +38,7 @@ export class ReaderProcess {
     });
     let fail: (error: Error) => void = () => undefined;
     this.ready = new Promise((resolve, reject) => {
-      this.#tellReady = resolve;
+      this.#resolveReady = resolve;
       fail = reject;
     });
     // The error is reported to the next caller.
@@ -85,7 +85,7 @@ export class ReaderProcess {
   #hear(given: unknown): void {
     const message = fromReader.safeParse(given);
     if (!message.success) this.kill();
-    else if (message.data.kind === 'ready') this.#tellReady();
+    else if (message.data.kind === 'ready') this.#resolveReady();
     else if (message.data.kind === 'done') this.#settle()?.resolve(message.data.outcome);
     else this.#lookUp(message.data);
   }

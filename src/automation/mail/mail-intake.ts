@@ -2,7 +2,8 @@ import type { Ids } from '../../kernel/chance.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Quota } from '../../tenancy/quota/index.js';
 import type { BatchWriter, HotReads, Store, TenantTransaction } from '../../infra/storage/index.js';
-import type { EmailConfig } from '../triggers/config/source-configs.js';
+import type { EmailConfig } from '../triggers/config/email-config.js';
+import { mailOf } from '../triggers/types/registry.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
 import { recordRefused } from '../../conversations/sessions/index.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
@@ -45,7 +46,7 @@ export interface MailTrigger {
 export interface ReceivedMail {
   readonly mail: ParsedMail;
   readonly verdict: SenderVerdict;
-  /** Of all its bytes. */
+  /** SHA-256 of all its bytes. */
   readonly digest: string;
   /** The address that the mail was sent to. */
   readonly recipient: string;
@@ -75,15 +76,15 @@ interface RefusedMail {
   readonly trigger: LiveTrigger;
   readonly messageId: string;
   readonly thread: string;
-  /** Null where nobody knows whose mail it is. */
+  /** Null if the sender is not known for certain. */
   readonly sessionId: string | null;
   readonly message: string;
   readonly refusal: MailRefusal;
 }
 
 export function mailTriggerOf(trigger: LiveTrigger | undefined): MailTrigger | undefined {
-  if (trigger?.parsed.type !== 'email') return undefined;
-  return { trigger, config: trigger.parsed.config };
+  const config = trigger && mailOf(trigger.parsed);
+  return config && { trigger, config };
 }
 
 /** Takes a parsed mail into the inbox, whether it was sent to this node or fetched. */

@@ -5,12 +5,12 @@ import { isLoopbackAddress } from '../../kernel/address.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Egress } from '../../infra/egress/index.js';
 import type { Vault } from '../../tenancy/vault/index.js';
-import { type EmailConfig, isTlsFromTheStart } from '../triggers/config/source-configs.js';
+import { type Imap, isTlsFromTheStart } from '../triggers/config/email-config.js';
 import { MailboxError, withinBudget } from './mailbox-budget.js';
 
 export { MailboxError } from './mailbox-budget.js';
 
-export type Imap = NonNullable<EmailConfig['imap']>;
+export type { Imap } from '../triggers/config/email-config.js';
 
 export interface MailboxConnectionParts {
   readonly vault: Pick<Vault, 'resolve'>;

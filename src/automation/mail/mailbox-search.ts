@@ -5,7 +5,7 @@ export interface NewMails {
   /** Ascending. */
   readonly uids: readonly number[];
   /** Numbers up to here have been polled, apart from those above. */
-  readonly lookedUpTo: number;
+  readonly polledUpTo: number;
   readonly more: boolean;
 }
 
@@ -27,11 +27,11 @@ export async function mailsAfter(search: Searching, last: number): Promise<NewMa
     const uids = ascending(found.filter((uid) => uid >= from && uid <= to));
     const isLast = found.every((uid) => uid <= to);
     if (isLast || uids.length > 0) {
-      return { uids, lookedUpTo: isLast ? from - 1 : to, more: !isLast };
+      return { uids, polledUpTo: isLast ? from - 1 : to, more: !isLast };
     }
     from = to + 1;
   }
-  return { uids: [], lookedUpTo: from - 1, more: true };
+  return { uids: [], polledUpTo: from - 1, more: true };
 }
 
 /** Mails that arrived since a time, if the numbers are not comparable: backwards from the highest. */

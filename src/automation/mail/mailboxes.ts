@@ -1,12 +1,14 @@
 import type { ImapFlow } from 'imapflow';
 import type { Timer } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import type { Store } from '../../infra/storage/index.js';
+import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 import { TaskLimiter } from '../../infra/claims/index.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import type { LiveTriggers } from '../triggers/live-triggers.js';
-import type { PollSource } from '../sources/source-poller.js';
-import { moveOn, type SourceRow, takeDue } from '../sources/sources.store.js';
+import { armSource, moveOn, type SourceRow, takeDue } from '../sources/sources.store.js';
+import type { ArmedRow, Polled, TriggerSource } from '../sources/trigger-source.js';
+import type { EmailConfig } from '../triggers/config/email-config.js';
+import type { MailAddresses } from '../messages/mail-addresses.js';
 import {
   connectMailbox,
   type Imap,
@@ -14,20 +16,20 @@ import {
   MailboxError,
 } from './mailbox-connection.js';
 import { withinBudget } from './mailbox-budget.js';
-import { MailboxLook, type MailboxLookParts, mailboxState, type MailboxState } from './mailbox-look.js';
+import { MailboxPoll, type MailboxPollParts, mailboxState, type MailboxState } from './mailbox-poll.js';
 import { type MailIntake, type MailTrigger, mailTriggerOf } from './mail-intake.js';
 
-/** IDLE announces new mail; this poll finds what it missed, and serves servers without IDLE. */
 /** How long after the resumption of a suspended tenant its mailbox is read at the latest. */
 const pausedAgainMs = 30_000;
-const lookEveryMs = 20_000;
+/** IDLE announces new mail; this poll finds what it missed, and serves servers without IDLE. */
+const pollEveryMs = 20_000;
 /**
  * Longer than a poll of mails that are read quickly. During a longer poll another node may start the same one, and the
  * first to finish counts. After a node has died during a poll, no node polls for this long.
  */
 const holdMs = 30_000;
 /** Concurrent polls: each may hold a mail of 10 MB, raw and parsed. */
-const looksMax = { all: 16, each: 4 };
+const pollsMax = { all: 16, each: 4 };
 /** Connections that stay open for IDLE; others are closed after each poll. */
 const openMax = { all: 500, each: 50 };
 /** A server that announces new mail continuously is polled once a second. */
@@ -38,10 +40,11 @@ const idleCountEveryMs = 1_000;
 /** The limits for opening the mailbox and for marking mails in it. */
 const openBudget = { ms: 4_000, bytes: 256 * 1024 };
 
-export interface MailboxesParts extends MailboxConnectionParts, Omit<MailboxLookParts, 'intake'> {
+export interface MailboxesParts extends MailboxConnectionParts, Omit<MailboxPollParts, 'intake'> {
   readonly store: Store;
   readonly live: LiveTriggers;
   readonly intake: Pick<MailIntake, 'evaluate' | 'unreadable' | 'acceptWithin'>;
+  readonly addresses: Pick<MailAddresses, 'check'>;
   /** The server announced new mail: poll before the source is due. */
   readonly wake: (scope: TenantScope, triggerId: string) => void;
   readonly report: (attempted: string, error: unknown) => void;
@@ -60,12 +63,14 @@ interface Open {
  * poll's mails into the inbox also moves the position in the mailbox, so a mail runs once even if a process dies;
  * afterwards it is marked as seen. If the server renumbers its mails, they are recognised by Message-ID.
  */
-export class Mailboxes {
+export class Mailboxes implements TriggerSource<'email'> {
+  readonly type = 'email';
+  readonly keepsConnection = true;
   readonly #parts: MailboxesParts;
   readonly #open = new Map<string, Promise<Open>>();
   /** Connections whose sign-in has finished. */
   readonly #idle = new Map<string, Open>();
-  readonly #places = new TaskLimiter(looksMax);
+  readonly #places = new TaskLimiter(pollsMax);
   readonly #wakes = new Map<string, Timer>();
   /** New mail was announced again within that second. */
   readonly #missed = new Set<string>();
@@ -75,13 +80,29 @@ export class Mailboxes {
     this.#parts = parts;
   }
 
+  async arm(tx: TenantTransaction, { imap }: EmailConfig, { row, now, beginning }: ArmedRow): Promise<void> {
+    await armSource(tx.scope, tx, {
+      triggerId: row.id,
+      kind: this.type,
+      state: beginning,
+      // Set even if the mailbox cannot be reached for some time.
+      firstState: { began_ms: now.getTime() },
+      // Mail sent to this node needs no polling.
+      dueAt: row.enabled && imap !== undefined ? now : undefined,
+    });
+  }
+
+  checkSettings(scope: TenantScope, triggerId: string | undefined, config: EmailConfig): Promise<void> {
+    return this.#parts.addresses.check(scope, triggerId, config);
+  }
+
   /** Polls once if the source is due and no other node is polling it. */
-  poll(scope: TenantScope, triggerId: string, early: boolean): ReturnType<PollSource> {
+  poll(scope: TenantScope, triggerId: string, early: boolean): Promise<Polled> {
     // Wait before the source is claimed, so that waiting takes none of its time.
     return this.#places.run(scope.tenantId, () => this.#poll(scope, triggerId, early));
   }
 
-  async #poll(scope: TenantScope, triggerId: string, early: boolean): ReturnType<PollSource> {
+  async #poll(scope: TenantScope, triggerId: string, early: boolean): Promise<Polled> {
     const { store, live } = this.#parts;
     const found = mailTriggerOf(await live.get(triggerId));
     const imap = found?.config.imap;
@@ -104,7 +125,7 @@ export class Mailboxes {
       open.receivedBefore = undefined;
       const { items, more } = await this.#take(scope, found, open.client, source);
       this.#keep(triggerId, open);
-      return { items, againInMs: (more ? 0 : lookEveryMs) + 10 };
+      return { items, againInMs: (more ? 0 : pollEveryMs) + 10 };
     } catch (error) {
       this.#close(triggerId);
       throw error;
@@ -126,11 +147,11 @@ export class Mailboxes {
     const { store, intake, time, report } = this.#parts;
     const nowMs = source.now.getTime();
     const before = stateFor(found, mailboxState.parse(source.state));
-    const { seen, evaluated, state, more } = await new MailboxLook(this.#parts, found, client).take(
+    const { seen, evaluated, state, more } = await new MailboxPoll(this.#parts, found, client).take(
       before,
       nowMs,
     );
-    const dueAt = new Date(nowMs + (more ? 0 : lookEveryMs));
+    const dueAt = new Date(nowMs + (more ? 0 : pollEveryMs));
     const items = await store.inTenant(scope, async (tx) => {
       const moved = await moveOn(scope, tx, found.trigger.id, { before: source.state, state, dueAt });
       if (!moved) return undefined;
@@ -211,7 +232,7 @@ export class Mailboxes {
       const error = new MailboxError(
         `The server of the mailbox sent more than ${idleBytesMax} bytes unasked.`,
       );
-      this.#parts.report('waiting for news of a mailbox', error);
+      this.#parts.report('waiting for new mail in a mailbox', error);
     }
     this.#counting =
       this.#idle.size === 0 ? undefined : this.#parts.time.after(idleCountEveryMs, () => this.#countIdle());

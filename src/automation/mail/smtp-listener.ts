@@ -92,7 +92,7 @@ export class SmtpListener {
     });
     this.#server.on('error', (error) => {
       // Errors of one connection carry its address. Its sender got no 250 and will try again.
-      if (Reflect.get(error, 'remoteAddress') === undefined) parts.report('taking mail', error);
+      if (Reflect.get(error, 'remoteAddress') === undefined) parts.report('receiving mail', error);
     });
   }
 
@@ -227,7 +227,7 @@ export class SmtpListener {
     } catch (error) {
       if (error instanceof SmtpRefusal) throw error;
       const isOrdinary = error instanceof PlatformError && error.code !== 'service_unavailable';
-      if (!isOrdinary) this.#parts.report('taking a mail', error);
+      if (!isOrdinary) this.#parts.report('receiving a mail', error);
       throw new SmtpRefusal(451, 'Not now, try again later');
     }
   }

@@ -15,6 +15,7 @@ import { emptyTwiml, type Rendered, renderSync } from '../outbox/replies/formats
 import type { LiveTrigger, LiveTriggers } from '../triggers/live-triggers.js';
 import type { WebhookConfig } from '../triggers/config/webhook-config.js';
 import type { MappedContext } from '../triggers/mapped-context.js';
+import { recordOf, takesRequests } from '../triggers/types/registry.js';
 import { givenContext, givenMessage } from './given-payload.js';
 import type { Triggers } from './triggers.js';
 
@@ -90,7 +91,7 @@ export class TriggerDryRun {
   async test(scope: TenantScope, id: string, payload: unknown): Promise<DryRun> {
     // A trigger of another tenant is reported as not found.
     const { trigger_type: type } = await this.#parts.triggers.get(scope, id);
-    if (type !== 'webhook') return this.#testSource(scope, id, payload);
+    if (!takesRequests(type)) return this.#testSource(scope, id, payload);
     const { stopped, found } = await this.#look(id, payload);
     const { trigger, config } = found;
     if (trigger === undefined || config === undefined) {
@@ -123,7 +124,7 @@ export class TriggerDryRun {
     const { stopped } = await readinessChecks(agents).look({ trigger });
     return {
       query: await givenMessage(expressions, scope, parsed, given),
-      context: givenContext(parsed, parsed.type === 'schedule' ? {} : given),
+      context: givenContext(parsed, recordOf(parsed.type).hasFixedMessage === true ? {} : given),
       session_id: null,
       ...outcomeOf(stopped),
       response_preview: null,

@@ -35,6 +35,6 @@ async function withDeliveries(
 ): Promise<readonly ExecutionRow[]> {
   const ids = rows.map(({ id }) => id);
   const truncated = await truncatedAnswers(tx.scope, tx, ids);
-  // Of an answer that its sender waited for, which has no delivery, the execution knows.
+  // An answer in the response to its sender has no delivery; its execution records the cut.
   return rows.map(({ answer_cut: cut, ...row }) => ({ ...row, truncated: truncated.get(row.id) ?? cut }));
 }

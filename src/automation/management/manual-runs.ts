@@ -10,11 +10,11 @@ import { readinessChecks } from '../intake/pipeline/request-checks.js';
 import { errorOf, Stop, stopAtFault, unreadable } from '../intake/pipeline/stop.js';
 import { sourcesOf } from '../intake/read-message.js';
 import { sessionOf } from '../intake/sender-identity.js';
+import { responseSettings } from '../outbox/delivery-content.js';
 import type { Rendered } from '../outbox/replies/formats.js';
 import type { PlainTexts } from '../outbox/replies/plain-texts.js';
 import { syncAnswer } from '../outbox/replies/sync-answer.js';
-import type { TriggerConfig } from '../triggers/config/trigger-config.js';
-import { webhookConfig } from '../triggers/config/webhook-config.js';
+import { requestsOf, type TriggerConfig } from '../triggers/types/registry.js';
 import type { LiveTriggers } from '../triggers/live-triggers.js';
 import { givenContext, givenMessage } from './given-payload.js';
 import type { Triggers } from './triggers.js';
@@ -66,13 +66,9 @@ export class ManualRuns {
       ageMs: 0,
     });
     const ids = { triggerId: id, agentId, executionId };
-    const config = parsed.type === 'webhook' ? parsed.config : plainWebhook;
-    return syncAnswer({ scope, plainTexts }, config, ids, turn);
+    return syncAnswer({ scope, plainTexts }, responseSettings(parsed), ids, turn);
   }
 }
-
-/** Manual runs of other trigger types respond like a webhook without settings. */
-const plainWebhook = webhookConfig.parse({});
 
 async function sessionOrNew(
   ids: Ids,
@@ -80,8 +76,8 @@ async function sessionOrNew(
   parsed: TriggerConfig,
   payload: JsonObject,
 ): Promise<string> {
-  if (parsed.type !== 'webhook') return ids.uuid();
-  const { config } = parsed;
+  const config = requestsOf(parsed);
+  if (config === undefined) return ids.uuid();
   const session = await stopAtFault(unreadable, () =>
     sessionOf(agentId, config, sourcesOf(config, payload, undefined)),
   );

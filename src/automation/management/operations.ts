@@ -31,8 +31,9 @@ import {
   webhookUrlOf,
 } from './responses.js';
 import { servedReply } from '../outbox/replies/raw-reply.js';
-import { anyConfig } from '../triggers/config/source-configs.js';
-import { configSchemas, triggerTypes, type TriggerType } from '../triggers/config/trigger-config.js';
+import { anyConfig } from '../triggers/config/fields.js';
+import { describedTypes } from '../triggers/config/trigger-config.js';
+import { takesRequests, triggerTypes } from '../triggers/types/registry.js';
 import { blockReasons, type TriggerDryRun } from './dry-run.js';
 import type { ManualRuns } from './manual-runs.js';
 import type { Triggers } from './triggers.js';
@@ -48,13 +49,6 @@ export interface TriggerOperationParts {
 export const triggerParams = z.object({ id: z.uuid() });
 const name = z.string().trim().min(1).max(255);
 const dayMs = 24 * 3_600_000;
-
-const titles: Record<TriggerType, { readonly title: string; readonly description: string }> = {
-  webhook: { title: 'Webhook', description: 'An HTTP request, or a message of a chat channel.' },
-  email: { title: 'Mail', description: 'Mail to the trigger’s own address, or in a mailbox.' },
-  db_event: { title: 'Database event', description: 'New or changed rows of a table.' },
-  schedule: { title: 'Schedule', description: 'Times given by a cron expression.' },
-};
 
 export function triggerOperations(parts: TriggerOperationParts): readonly Operation[] {
   return [...reading(parts), ...writing(parts), ...switching(parts), ...trying(parts)];
@@ -116,10 +110,7 @@ function reading({ triggers, publicUrl, time }: TriggerOperationParts): readonly
           config_schema: z.record(z.string(), z.unknown()).describe('JSON Schema of `trigger_config`.'),
         }),
       ),
-      handle: () =>
-        list(
-          triggerTypes.map((type) => ({ type, ...titles[type], config_schema: triggerConfigSchema(type) })),
-        ),
+      handle: () => list(describedTypes()),
     }),
   ];
 }
@@ -156,7 +147,7 @@ function writing({ triggers, publicUrl, time }: TriggerOperationParts): readonly
             ...secret,
             enabled,
           },
-          ...(trigger_type === 'webhook' ? { webhook_url: webhookUrlOf(publicUrl(), id) } : {}),
+          ...(takesRequests(trigger_type) ? { webhook_url: webhookUrlOf(publicUrl(), id) } : {}),
         };
       },
     }),
@@ -299,9 +290,4 @@ function trying({ dryRuns, manualRuns }: TriggerOperationParts): readonly Operat
       },
     }),
   ];
-}
-
-/** JSON Schema of `trigger_config`. */
-export function triggerConfigSchema(type: TriggerType): Record<string, unknown> {
-  return z.toJSONSchema(configSchemas[type], { io: 'input', unrepresentable: 'any' });
 }

@@ -1,11 +1,8 @@
-import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Time } from '../../../cluster/index.js';
 import type { DeliveryRow } from '../outbox/deliveries.store.js';
 import { deliveryStatuses } from '../outbox/deliveries.store.js';
-import { scheduleConfig } from '../triggers/config/source-configs.js';
-import { triggerTypes } from '../triggers/config/trigger-config.js';
-import { scheduleOf } from '../sources/schedules.js';
+import { nextRunsOf, takesRequests, triggerTypes } from '../triggers/types/registry.js';
 import type { TriggerRow } from '../triggers/triggers.store.js';
 
 const moment = z.iso.datetime();
@@ -82,6 +79,7 @@ export function triggerAnswerOf(
   row: TriggerRow,
   { publicUrl, time }: AnsweringNode,
 ): z.input<typeof triggerAnswer> {
+  const nextRuns = row.enabled ? nextRunsOf(row.trigger_type, row.config, time.wallMs()) : undefined;
   return {
     id: row.id,
     agent_id: row.agent_id,
@@ -89,39 +87,15 @@ export function triggerAnswerOf(
     trigger_type: row.trigger_type,
     trigger_config: row.config,
     enabled: row.enabled,
-    ...(row.trigger_type === 'webhook' ? { webhook_url: webhookUrlOf(publicUrl(), row.id) } : {}),
-    ...(row.trigger_type === 'schedule' && row.enabled
-      ? { next_runs: nextRunsOf(row.config, time.wallMs()) }
-      : {}),
+    ...(takesRequests(row.trigger_type) ? { webhook_url: webhookUrlOf(publicUrl(), row.id) } : {}),
+    ...(nextRuns === undefined ? {} : { next_runs: nextRuns }),
     created_by: row.created_by,
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
   };
 }
 
-const nextRunsShown = 3;
-/** Cached by cron expression and zone: a computation takes a millisecond, and a list may hold thousands. */
-const knownRuns = new LRUCache<string, readonly number[]>({ max: 10_000 });
-
-/** The result is valid until the first of the runs is over. */
-export function nextRunsOf(config: TriggerRow['config'], nowMs: number): string[] {
-  const parsed = scheduleConfig.parse(config);
-  const key = JSON.stringify([parsed.cron, parsed.timezone]);
-  let runs = knownRuns.get(key) ?? [];
-  if ((runs[0] ?? 0) <= nowMs) {
-    const schedule = scheduleOf(parsed, nowMs);
-    const found: number[] = [];
-    for (let next = schedule?.next(nowMs); next !== undefined && found.length < nextRunsShown;) {
-      found.push(next);
-      next = schedule?.next(next);
-    }
-    runs = found;
-    knownRuns.set(key, runs);
-  }
-  return runs.map((run) => new Date(run).toISOString());
-}
-
-/** Of one go, so that a long list lets others in between. */
+/** After so many rows a long list lets other work run. */
 const answersAtOnce = 20;
 
 export async function triggerAnswersOf(

@@ -12,17 +12,16 @@ import { announceTrigger, settled } from '../triggers/changes.js';
 import { refuseRenderedAcknowledgement } from '../outbox/replies/raw-reply.js';
 import { approvedDestinations } from '../triggers/config/secret-rules.js';
 import {
-  type ChannelAddresses,
   checkOutbound,
+  checkSettings,
   destinationsOf,
   parseTriggerConfig,
   refuseUnknownSettings,
-  type TriggerConfig,
-  type TriggerType,
   withoutNulls,
 } from '../triggers/config/trigger-config.js';
-import type { EmailConfig, ScheduleConfig } from '../triggers/config/source-configs.js';
-import { Schedule } from '../triggers/schedule/schedule.js';
+import type { ChannelAddresses } from '../triggers/config/webhook-config.js';
+import { takesRequests, type TriggerConfig, type TriggerType } from '../triggers/types/registry.js';
+import type { Sources } from '../sources/sources.js';
 import { sourceHealth, type SourceHealth } from '../sources/sources.store.js';
 import {
   countTriggers,
@@ -51,24 +50,7 @@ export interface TriggersParts {
   readonly ids: Ids;
   readonly random: Pick<SecureRandom, 'bytes'>;
   readonly nowMs: () => number;
-  /** Refuses an address that mail may not be sent from; the id is undefined for a new trigger. */
-  readonly checkAddress: (scope: TenantScope, id: string | undefined, config: EmailConfig) => Promise<void>;
-  /**
-   * Makes the checks that depend on other services, and queries where a source starts; undefined if its position is
-   * kept.
-   */
-  readonly beginning: (
-    scope: TenantScope,
-    config: TriggerConfig,
-    before?: TriggerConfig,
-  ) => Promise<object | undefined>;
-  /** Updates the polling of a trigger's source. */
-  readonly arm: (
-    tx: TenantTransaction,
-    row: TriggerRow,
-    config: TriggerConfig,
-    beginning?: object,
-  ) => Promise<void>;
+  readonly sources: Pick<Sources, 'arm' | 'beginning' | 'checkSettings'>;
   /** Called after the commit, so that a polled source starts immediately instead of when it is found overdue. */
   readonly armed: (scope: TenantScope, row: TriggerRow) => void;
 }
@@ -117,9 +99,9 @@ export class Triggers {
     const config = withoutNulls(fields.trigger_config);
     const parsed = this.#parsedConfig(fields.trigger_type, config);
     refuseRenderedAcknowledgement(parsed);
-    await this.#checkAddress(scope, undefined, parsed);
+    await this.#parts.sources.checkSettings(scope, undefined, parsed);
     await this.#requireAgent(caller, fields.agent_id);
-    const beginning = await this.#parts.beginning(scope, parsed);
+    const beginning = await this.#parts.sources.beginning(scope, parsed);
     const destinations = destinationsOf(parsed, this.#parts.channels);
     const id = this.#parts.ids.uuid();
     const secret = hasSecret(parsed) ? this.#newSecret() : undefined;
@@ -144,7 +126,7 @@ export class Triggers {
             : await this.#parts.vault.putOwned(tx, ownerOf(id), actorOf(caller), secret),
         createdBy: caller.kind === 'key' ? caller.keyId : caller.userId,
       });
-      await this.#parts.arm(tx, row, parsed, beginning);
+      await this.#parts.sources.arm(tx, row, parsed, beginning);
       await this.#audit(tx, caller, 'trigger.created', row);
       const handed =
         secret === undefined ? undefined : await this.#handOver(tx, caller, id, secret, secretsTo);
@@ -172,7 +154,8 @@ export class Triggers {
     const found = await this.get(scope, id);
     if (patch.trigger_config !== undefined) {
       const wanted = mergePatch(found.config, patch.trigger_config);
-      await this.#checkAddress(scope, id, this.#parsedConfig(found.trigger_type, wanted));
+      const parsed = this.#parsedConfig(found.trigger_type, wanted);
+      await this.#parts.sources.checkSettings(scope, id, parsed);
     }
     const beginning = await this.#beginningAnew(scope, found, patch);
     return this.#arming(scope, async (tx) => {
@@ -199,7 +182,12 @@ export class Triggers {
         secrets: [...new Set(destinations.map(({ secret }) => referenceOf(secret)))],
       });
       // Changed by another request meanwhile: the next poll finds the start position.
-      await this.#parts.arm(tx, row, parsed, before.revision === found.revision ? beginning : undefined);
+      await this.#parts.sources.arm(
+        tx,
+        row,
+        parsed,
+        before.revision === found.revision ? beginning : undefined,
+      );
       await this.#audit(tx, caller, 'trigger.updated', row);
       return { result: row, row };
     });
@@ -211,15 +199,15 @@ export class Triggers {
     { trigger_type: type, config }: TriggerRow,
     { trigger_config: patch }: TriggerPatch,
   ): Promise<object | undefined> | undefined {
-    if (patch === undefined || type === 'webhook') return undefined;
+    if (patch === undefined) return undefined;
     const wanted = this.#parsedConfig(type, mergePatch(config, patch));
-    return this.#parts.beginning(scope, wanted, parseTriggerConfig(type, config));
+    return this.#parts.sources.beginning(scope, wanted, parseTriggerConfig(type, config));
   }
 
   setEnabled(caller: TenantCaller, id: string, enabled: boolean): Promise<TriggerRow> {
     return this.#arming(caller.scope, async (tx) => {
       const row = present(await setTriggerEnabled(caller.scope, tx, id, enabled));
-      await this.#parts.arm(tx, row, parseTriggerConfig(row.trigger_type, row.config));
+      await this.#parts.sources.arm(tx, row, parseTriggerConfig(row.trigger_type, row.config));
       await this.#audit(tx, caller, enabled ? 'trigger.enabled' : 'trigger.disabled', row);
       return { result: row, row };
     });
@@ -261,12 +249,8 @@ export class Triggers {
     refuseUnknownSettings(type, config);
     const parsed = parseTriggerConfig(type, config);
     checkOutbound(parsed, this.#parts.egress);
-    if (parsed.type === 'schedule') refuseUnreadable(parsed.config, this.#parts.nowMs());
+    checkSettings(parsed, this.#parts.nowMs());
     return parsed;
-  }
-
-  async #checkAddress(scope: TenantScope, id: string | undefined, parsed: TriggerConfig): Promise<void> {
-    if (parsed.type === 'email') await this.#parts.checkAddress(scope, id, parsed.config);
   }
 
   async #requireAgent({ scope, role }: TenantCaller, agentId: string): Promise<void> {
@@ -334,14 +318,9 @@ export class Triggers {
   }
 }
 
-/** Webhooks are signed with it by their senders, and callbacks by the platform. */
+/** Senders sign requests with it, and the platform signs callbacks. */
 function hasSecret({ type, config }: TriggerConfig): boolean {
-  return type === 'webhook' || config.execution.callback !== undefined;
-}
-
-function refuseUnreadable(config: ScheduleConfig, nowMs: number): void {
-  const schedule = Schedule.read(config, nowMs);
-  if (!(schedule instanceof Schedule)) throw invalidField(`trigger_config.${schedule.field}`, schedule.issue);
+  return takesRequests(type) || config.execution.callback !== undefined;
 }
 
 /** The name of a trigger's own secret in the vault. */

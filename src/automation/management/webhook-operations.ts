@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { PlatformError } from '../../kernel/errors.js';
 import { anyone, declare, type Operation, RawReply } from '../../http/operations/index.js';
 import type { FailedCredentials } from '../../tenancy/quota/index.js';
+import { requestsOf } from '../triggers/types/registry.js';
 import { webhookUrlOf } from './responses.js';
 import { servedReply } from '../outbox/replies/raw-reply.js';
 import type { WebhookAuthentication } from '../intake/authentication.js';
@@ -91,7 +92,7 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
       name: 'triggers.webhook-challenge',
       method: 'GET',
       path: '/api/triggers/webhook/:id',
-      title: 'Prove that a webhook is who a platform thinks it is',
+      title: 'Answer the verification of a webhook by its platform',
       description: 'Returns `hub.challenge` if `hub.verify_token` equals the webhook’s secret.',
       access: anyone(),
       rate: 'model-work',
@@ -107,7 +108,7 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
       errors: ['invalid_signature'],
       handle: async ({ caller, params: { id }, query }) => {
         const trigger = await live.get(id);
-        if (trigger?.parsed.type !== 'webhook' || trigger.parsed.config.channel?.type !== 'whatsapp_cloud') {
+        if (trigger === undefined || requestsOf(trigger.parsed)?.channel?.type !== 'whatsapp_cloud') {
           throw counted(
             new PlatformError('not_found', { message: 'The webhook was not found.' }),
             caller.address,

@@ -1,5 +1,5 @@
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import type { TriggerConfig } from '../triggers/config/trigger-config.js';
+import { requestsOf, type TriggerConfig } from '../triggers/types/registry.js';
 import type { InvokedBy } from '../triggers/ports.js';
 import type { MessagePayload } from './message-payload.js';
 
@@ -20,5 +20,5 @@ export interface InboxMessage {
 
 /** The channel recorded with the execution. */
 export function channelOf(parsed: TriggerConfig): string {
-  return (parsed.type === 'webhook' ? parsed.config.channel?.type : undefined) ?? parsed.type;
+  return requestsOf(parsed)?.channel?.type ?? parsed.type;
 }

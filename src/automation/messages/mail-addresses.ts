@@ -1,7 +1,7 @@
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { invalidField } from '../../kernel/errors.js';
 import type { MailDomains } from '../../tenancy/mail-domains/index.js';
-import type { EmailConfig } from '../triggers/config/source-configs.js';
+import type { EmailConfig } from '../triggers/config/email-config.js';
 import type { LiveTrigger } from '../triggers/live-triggers.js';
 
 export interface MailAddressParts {

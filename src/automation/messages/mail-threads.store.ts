@@ -41,7 +41,7 @@ export async function noteMail(
 }
 
 /** A mail that refers to a deleted one starts a new thread. */
-export async function forgetMails(tx: DirectoryTransaction, rowsMax: number): Promise<number> {
+export async function deleteOldMails(tx: DirectoryTransaction, rowsMax: number): Promise<number> {
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`
     delete from trigger_mails where (tenant_id, trigger_id, message_id) in (
       select tenant_id, trigger_id, message_id from trigger_mails where created_at < now() - interval '365 days'

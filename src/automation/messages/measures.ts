@@ -1,5 +1,5 @@
 import { Counter, Histogram, Registry } from 'prom-client';
-import type { TriggerType } from '../triggers/config/trigger-config.js';
+import type { TriggerType } from '../triggers/types/registry.js';
 
 /** The result of an attempt to send an answer. */
 export type AttemptFate = 'delivered' | 'delivery_failed' | 'repeated';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import type { TriggerConfig } from '../triggers/config/trigger-config.js';
+import { requestsOf, type TriggerConfig } from '../triggers/types/registry.js';
 import type { SealedPlace, Sealer } from '../../infra/sealing/index.js';
 
 /** The position of an answer in a mail thread. */
@@ -70,7 +70,7 @@ export class MessageSealer {
 
 /** The separator between the messages of a buffer. */
 function separatorOf(parsed: TriggerConfig | undefined): string {
-  return parsed?.type === 'webhook' ? parsed.config.execution.message_buffer.concat_separator : '\n';
+  return requestsOf(parsed)?.execution.message_buffer.concat_separator ?? '\n';
 }
 
 function placeOf(tenantId: string): SealedPlace {

@@ -9,6 +9,8 @@ import type { SenderBlocks } from '../messages/sender-blocks.js';
 import type { MessageSealer } from '../messages/message-payload.js';
 import { type LiveTrigger, validSecrets } from '../triggers/live-triggers.js';
 import type { MailAddresses } from '../messages/mail-addresses.js';
+import type { EmailConfig } from '../triggers/config/email-config.js';
+import { mailOf, requestsOf } from '../triggers/types/registry.js';
 import { answerMail } from './mail-reply.js';
 import { deliveryContent, type DeliveryContent } from './delivery-content.js';
 import type { ClaimedDelivery } from './deliveries.store.js';
@@ -97,15 +99,13 @@ export class Attempts {
       if (trigger === undefined) throw new Unsendable('The trigger was deleted.');
       const content = this.#parts.seal.open(scope, delivery.sealed, deliveryContent);
       const { parsed } = trigger;
-      if (
-        parsed.type === 'email' &&
-        (content.mail !== undefined || parsed.config.execution.callback === undefined)
-      ) {
-        const send = () => this.#mail(delivery, trigger, content, mayBegin);
+      const { execution } = parsed.config;
+      const mail = mailOf(parsed);
+      if (mail !== undefined && (content.mail !== undefined || execution.callback === undefined)) {
+        const send = () => this.#mail(delivery, { trigger, config: mail }, content, mayBegin);
         return { ...(await this.#whileOpen(scope, delivery, content, send)), delayMs: 0 };
       }
-      const { execution } = parsed.config;
-      const channel = parsed.type === 'webhook' ? parsed.config.channel : undefined;
+      const channel = requestsOf(parsed)?.channel;
       const nowMs = this.#parts.time.wallMs();
       const send = async (signal: AbortSignal): Promise<AttemptResult> => {
         const request = await outgoingRequest(this.#parts, {
@@ -171,19 +171,18 @@ export class Attempts {
   /** The mail server's own error text goes to the operator's log only: it describes the operator's network. */
   async #mail(
     delivery: ClaimedDelivery,
-    trigger: SendingTrigger,
+    { trigger, config }: { readonly trigger: SendingTrigger; readonly config: EmailConfig },
     content: DeliveryContent,
     mayBegin: () => boolean,
   ): Promise<AttemptResult> {
     const { mail, addresses, time, report } = this.#parts;
-    const { parsed } = trigger;
-    if (parsed.type !== 'email' || content.reply === undefined) throw new Unsendable(noReplyRoute);
+    if (content.reply === undefined) throw new Unsendable(noReplyRoute);
     await addresses.requireSender(trigger.scope).catch((cause: unknown) => {
       const refused = cause instanceof PlatformError && cause.code === 'email_unverified';
       throw refused ? new Unsendable(`Not sent: ${cause.message}`) : cause;
     });
     // Computed at send time: a domain may have been given up since the answer was written.
-    const sendingAs = await addresses.sendingAs(trigger, parsed.config, content.reply.from);
+    const sendingAs = await addresses.sendingAs(trigger, config, content.reply.from);
     const answer = answerMail({ key: delivery.key, content }, delivery.created_at, sendingAs);
     if (answer === undefined) throw new Unsendable(noReplyRoute);
     if (!mayBegin()) throw new ClaimLost();

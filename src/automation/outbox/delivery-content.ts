@@ -2,9 +2,12 @@ import { z } from 'zod';
 import { type Ready, whenReady } from '../../kernel/ready.js';
 import { derivedTransform, type TextWay, transformed } from './replies/transform.js';
 import { splitAnswer } from './replies/split.js';
-import type { TriggerConfig } from '../triggers/config/trigger-config.js';
-import type { EmailConfig } from '../triggers/config/source-configs.js';
-import type { WebhookConfig } from '../triggers/config/webhook-config.js';
+import {
+  type ResponseSettings,
+  webhookConfig,
+  type WebhookConfig,
+} from '../triggers/config/webhook-config.js';
+import { mailOf, requestsOf, type TriggerConfig } from '../triggers/types/registry.js';
 import { mailPlace, type MessagePayload } from '../messages/message-payload.js';
 
 const turnFailure = z.object({ code: z.string(), message: z.string() });
@@ -33,30 +36,35 @@ export function hasReplyRoute(
   parsed: TriggerConfig,
   { reply, mail }: Pick<MessagePayload, 'reply' | 'mail'>,
 ): boolean {
-  switch (parsed.type) {
-    case 'webhook': {
-      const { channel, execution } = parsed.config;
-      return execution.callback !== undefined || (channel?.auth !== undefined && reply !== undefined);
-    }
-    case 'email':
-      return parsed.config.execution.callback !== undefined || hasMailRoute(parsed.config, { reply, mail });
-    case 'schedule':
-    case 'db_event':
-      return parsed.config.execution.callback !== undefined;
-  }
+  if (parsed.config.execution.callback !== undefined) return true;
+  const hasChannelRoute = requestsOf(parsed)?.channel?.auth !== undefined && reply !== undefined;
+  return hasChannelRoute || hasMailRoute(parsed, { reply, mail });
 }
 
 /** Whether answers go back to the sender as mails. */
 export function hasMailRoute(
-  config: EmailConfig,
+  parsed: TriggerConfig,
   { reply, mail }: Pick<MessagePayload, 'reply' | 'mail'>,
 ): boolean {
-  return config.reply && reply !== undefined && mail !== undefined;
+  return mailOf(parsed)?.reply === true && reply !== undefined && mail !== undefined;
 }
 
 /** Whether answers are sent as our own requests instead of in the response to the sender. */
 export function repliesOutOfBand({ execution, channel }: WebhookConfig): boolean {
   return execution.mode === 'async' || (channel !== undefined && channel.type !== 'twilio');
+}
+
+/** Whether the sender waits for the answer in the response to its request. */
+export function answersInResponse(parsed: TriggerConfig): boolean {
+  const requests = requestsOf(parsed);
+  return requests !== undefined && !repliesOutOfBand(requests);
+}
+
+const plainResponse: ResponseSettings = webhookConfig.parse({});
+
+/** How a response is written. Manual runs of triggers that take no requests respond like a webhook without settings. */
+export function responseSettings(parsed: TriggerConfig): ResponseSettings {
+  return requestsOf(parsed) ?? plainResponse;
 }
 
 export interface PreparedAnswer {
@@ -99,12 +107,12 @@ export async function prepareAnswer(
 
 function chunksOf(way: TextWay, parsed: TriggerConfig, text: string): Ready<ReturnType<typeof splitAnswer>> {
   const { execution } = parsed.config;
-  const format = parsed.type === 'webhook' ? parsed.config.response_adapter.format : 'raw';
+  const { format } = responseSettings(parsed).response_adapter;
   const transform = execution.callback?.response_transform ?? derivedTransform(format);
   return whenReady(transformed(way, text, transform), (whole) => splitAnswer(whole, execution.split_config));
 }
 
-/** What the callback is told of a turn that gave no answer. */
+/** The content that reports a turn without an answer to the callback. */
 export function failureContent(
   error: TurnFailure,
   { context, consumerKey }: Pick<MessagePayload, 'context' | 'consumerKey'>,

@@ -11,17 +11,17 @@ export interface EndedAttempt {
 }
 
 /** One request to record an attempt and advance a session's queue of deliveries. */
-export interface LineRow {
+export interface QueueRow {
   readonly tenant_id: string;
   readonly session_id: string;
   /** Fixed before the first try: an attempt that was started with it belongs to this caller. */
   readonly claim: string;
   readonly ended: EndedAttempt | undefined;
   /** Whether the caller would make the next attempt. */
-  readonly goesOn: boolean;
+  readonly continues: boolean;
 }
 
-export interface LineState {
+export interface QueueState {
   /** The age of the delivery whose attempt ended; undefined if another process has taken it over. */
   readonly ageMs: number | undefined;
   /** The first delivery of the queue, if its attempt was started for the caller. */
@@ -33,7 +33,7 @@ export interface LineState {
 /**
  * Advances the queues of many sessions of many tenants in one call. The SQL function's comment explains the details.
  */
-export function lineTarget({ holdMs }: { readonly holdMs: number }): BatchTarget<LineRow, LineState> {
+export function queueTarget({ holdMs }: { readonly holdMs: number }): BatchTarget<QueueRow, QueueState> {
   return {
     name: 'batch_send_on_answers',
     text: `select place, age_ms, due_in_ms, id, trigger_id, execution_id, key, chunk, chunk_total, attempts_made, sealed,
@@ -44,7 +44,7 @@ export function lineTarget({ holdMs }: { readonly holdMs: number }): BatchTarget
       plainList(rows.map((row) => row.tenant_id)),
       plainList(rows.map((row) => row.session_id)),
       plainList(rows.map((row) => row.claim)),
-      plainList(rows.map((row) => row.goesOn)),
+      plainList(rows.map((row) => row.continues)),
       plainList(rows.map(({ ended }) => ended?.delivery.id ?? 'null')),
       plainList(rows.map(({ ended }) => ended?.delivery.chunk ?? 'null')),
       plainList(rows.map(({ ended }) => ended?.delivery.attempts ?? 'null')),
@@ -54,7 +54,7 @@ export function lineTarget({ holdMs }: { readonly holdMs: number }): BatchTarget
       rows.map(({ ended }) => ended?.end.error ?? null),
     ],
     outcomes: (rows, returned) => {
-      const states = rows.map((): { -readonly [Name in keyof LineState]: LineState[Name] } => ({
+      const states = rows.map((): { -readonly [Name in keyof QueueState]: QueueState[Name] } => ({
         ageMs: undefined,
         first: undefined,
         dueInMs: undefined,

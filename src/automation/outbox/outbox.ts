@@ -45,7 +45,7 @@ export interface SentMessage {
 
 /** How long a repeat waits while another process sends the message. */
 const joinMs = 30_000;
-const lookEveryMs = 250;
+const pollEveryMs = 250;
 
 const reply = z.object({
   context: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
@@ -81,7 +81,7 @@ export class Outbox {
         message: `The delivery is ${present.status}. Only a failed delivery can be sent again.`,
       });
     });
-    if (row !== undefined) sender.hint(scope, row.session_id);
+    if (row !== undefined) sender.announce(scope, row.session_id);
     return row;
   }
 
@@ -198,7 +198,7 @@ export class Outbox {
       if (row !== null && row.status !== 'pending') return row;
       if (time.monotonicMs() > endsAt)
         throw new PlatformError('service_unavailable', { retryAfterSeconds: 1 });
-      await sleep(time, lookEveryMs);
+      await sleep(time, pollEveryMs);
     }
   }
 }

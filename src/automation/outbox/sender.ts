@@ -16,7 +16,7 @@ import {
   isUnderWay,
   type Next,
 } from './deliveries.store.js';
-import { type EndedAttempt, type LineRow, type LineState, lineTarget } from './delivery-queue-target.js';
+import { type EndedAttempt, type QueueRow, type QueueState, queueTarget } from './delivery-queue-target.js';
 import { afterAttempt } from './retry.js';
 
 /** How long other nodes leave a delivery alone that is being sent. */
@@ -30,7 +30,7 @@ const sessionsMax = { all: 64, each: 32 };
 const errorCharsMax = 500;
 /** Shorter pauses, such as between chunks, are waited out without releasing the session. */
 const pausedHereMsMax = 1_000;
-const quietLookMs = 20;
+const quietPollMs = 20;
 
 export interface SenderParts extends AttemptParts {
   readonly store: Store;
@@ -51,7 +51,7 @@ interface Begun {
   readonly claimed: Instant;
 }
 
-type Advanced = Omit<LineState, 'first'> & { readonly first: Begun | undefined };
+type Advanced = Omit<QueueState, 'first'> & { readonly first: Begun | undefined };
 
 interface Line {
   readonly scope: TenantScope;
@@ -71,14 +71,14 @@ export class Sender {
   readonly #attempts: Attempts;
   readonly #loop: ClaimLoop<Line>;
   readonly #finishes: BatchWriter<FinishedRow, Finish>;
-  readonly #lines: BatchWriter<LineRow, LineState>;
+  readonly #queues: BatchWriter<QueueRow, QueueState>;
 
   constructor(parts: SenderParts) {
     this.#parts = parts;
     this.#attempts = new Attempts(parts);
     const { store, writers, time, scopeOf, report } = parts;
     this.#finishes = writers.writer(finishTarget({ holdMs }));
-    this.#lines = writers.writer(lineTarget({ holdMs }));
+    this.#queues = writers.writer(queueTarget({ holdMs }));
     this.#loop = new ClaimLoop<Line>({
       time,
       report,
@@ -95,8 +95,8 @@ export class Sender {
       everyMs: sweepEveryMs,
       room: sessionsMax,
       names: {
-        working: 'sending answers of triggers',
-        finding: 'looking for answers of triggers that wait',
+        working: 'sending deliveries',
+        finding: 'finding deliveries that are due',
       },
     });
   }
@@ -107,7 +107,7 @@ export class Sender {
 
   /** The claims on deliveries, for when a process has gone. */
   get claims(): ClaimedWork {
-    return { table: deliveryClaims, lookAtOnce: () => this.#loop.lookAtOnce() };
+    return { table: deliveryClaims, sweepNow: () => this.#loop.sweepNow() };
   }
 
   /** Waits for attempts in progress. Other nodes find the rest, or this node does at its next start. */
@@ -117,7 +117,7 @@ export class Sender {
   }
 
   /** Announces that the session has something to send. */
-  hint(scope: TenantScope, sessionId: string): void {
+  announce(scope: TenantScope, sessionId: string): void {
     this.#loop.ask({ scope, sessionId });
   }
 
@@ -131,22 +131,22 @@ export class Sender {
     answer: Omit<FinishedAnswer, 'mayBegin'> | undefined,
   ): Promise<void> {
     const { session_id: sessionId } = message;
-    let tellBegun: (first: Begun | undefined) => void = () => undefined;
-    const begun = new Promise<Begun | undefined>((resolve) => void (tellBegun = resolve));
+    let resolveBegun: (first: Begun | undefined) => void = () => undefined;
+    const begun = new Promise<Begun | undefined>((resolve) => void (resolveBegun = resolve));
     // Reserve a place first: a recorded attempt that waits for one would run out of time.
     const mayBegin = answer !== undefined && this.#loop.askNow({ scope, sessionId, begun });
-    let looksOn = true;
+    let mustAnnounce = true;
     const claimed = instantOf(this.#parts.time);
     try {
       const finish = await this.#finishes.write({ ...message, answer: answer && { ...answer, mayBegin } });
-      looksOn = finish.waits;
+      mustAnnounce = finish.waits;
       if (answer !== undefined && finish.begunAt !== undefined) {
-        tellBegun({ delivery: begunDelivery(message, answer, finish.begunAt), claimed });
+        resolveBegun({ delivery: begunDelivery(message, answer, finish.begunAt), claimed });
       }
     } finally {
-      tellBegun(undefined);
+      resolveBegun(undefined);
       // Also if it is unknown whether the row was written.
-      if (looksOn) this.hint(scope, sessionId);
+      if (mustAnnounce) this.announce(scope, sessionId);
     }
   }
 
@@ -170,7 +170,7 @@ export class Sender {
       const { next, end } = ended;
       if (next.step === 'over') {
         // Answers queued behind it: the queue knew when the hold would end, not that the delivery has ended earlier.
-        this.hint(scope, sessionId);
+        this.announce(scope, sessionId);
         if (ageMs === undefined) return 'taken';
         return next.status === 'delivered' ? 'sent' : { failure: end.error ?? `status ${end.statusCode}` };
       }
@@ -186,7 +186,7 @@ export class Sender {
   async quiet(scope: TenantScope, sessionId: string): Promise<void> {
     const { store } = this.#parts;
     while (await store.inTenant(scope, (tx) => isUnderWay(scope, tx, sessionId, attemptMs))) {
-      await this.#pause(quietLookMs);
+      await this.#pause(quietPollMs);
     }
   }
 
@@ -199,7 +199,7 @@ export class Sender {
       // Also while this node stops: the attempt is recorded.
       if (first !== undefined) {
         const ended = await this.#attempt(scope, first, false);
-        // The next look tells when the claim is over.
+        // The next poll shows when the claim is over.
         if (ended === undefined) return { subject: line, inMs: lateMs };
         state = await this.#goOn(line, ended);
         continue;
@@ -217,12 +217,12 @@ export class Sender {
   async #goOn({ scope, sessionId }: Line, ended?: EndedAttempt, takesNext = true): Promise<Advanced> {
     const { measures, time } = this.#parts;
     const claimed = instantOf(time);
-    const state = await this.#lines.write({
+    const state = await this.#queues.write({
       tenant_id: scope.tenantId,
       session_id: sessionId,
       claim: this.#parts.ids.uuid(),
       ended,
-      goesOn: takesNext && !this.#loop.stopped,
+      continues: takesNext && !this.#loop.stopped,
     });
     if (ended !== undefined && state.ageMs !== undefined) {
       if (ended.next.step === 'over') measures.attempted(ended.next.status, state.ageMs);

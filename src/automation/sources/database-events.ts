@@ -4,7 +4,8 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { DatabaseError, type DatabaseReader, type Databases, type TextRow } from '../databases/index.js';
 import { invalidField, PlatformError } from '../../kernel/errors.js';
 import type { Store, TenantTransaction } from '../../infra/storage/index.js';
-import type { DatabaseEventConfig } from '../triggers/config/source-configs.js';
+import type { DatabaseEventConfig } from '../triggers/types/database-event.js';
+import { configAs } from '../triggers/types/registry.js';
 import { knownKeys } from '../inbox/inbox.store.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import type { MessageSealer } from '../messages/message-payload.js';
@@ -25,7 +26,8 @@ import {
 import { type EventState, eventState, startOf, stateAfter } from './event-state.js';
 import { putIntoInbox } from './found-messages.js';
 import { noteSeen } from '../inbox/found-messages.store.js';
-import { moveOn, type SourceRow, takeDue } from './sources.store.js';
+import { armSource, moveOn, type SourceRow, takeDue } from './sources.store.js';
+import type { ArmedRow, Polled, TriggerSource } from './trigger-source.js';
 
 const rowsMax = 500;
 /** The limit for rows that share one cursor in a table without a primary key. */
@@ -66,7 +68,9 @@ interface Open {
  * it. Each row becomes an inbox row with its own key in the transaction that moves the cursor, so a row runs once even
  * if a process dies in between.
  */
-export class DatabaseEvents {
+export class DatabaseEvents implements TriggerSource<'db_event'> {
+  readonly type = 'db_event';
+  readonly keepsConnection = true;
   readonly #parts: DatabaseEventsParts;
   readonly #open = new Map<string, Promise<Open>>();
 
@@ -74,8 +78,21 @@ export class DatabaseEvents {
     this.#parts = parts;
   }
 
-  /** The start position of a trigger: after all existing rows. Empty if the database is unreachable. */
-  async beginning(scope: TenantScope, config: DatabaseEventConfig): Promise<object> {
+  async arm(tx: TenantTransaction, _: DatabaseEventConfig, { row, now, beginning }: ArmedRow): Promise<void> {
+    const dueAt = row.enabled ? now : undefined;
+    await armSource(tx.scope, tx, { triggerId: row.id, kind: this.type, state: beginning, dueAt });
+  }
+
+  /**
+   * The start position of a trigger: after all existing rows. Empty if the database is unreachable; undefined if polls
+   * can continue from the position of the configuration before.
+   */
+  async beginning(
+    scope: TenantScope,
+    config: DatabaseEventConfig,
+    before?: DatabaseEventConfig,
+  ): Promise<object | undefined> {
+    if (before !== undefined && aboutOf(before) === aboutOf(config)) return undefined;
     let reader: DatabaseReader | undefined;
     try {
       reader = await this.#parts.databases.connect(scope, config.database_config_id);
@@ -94,18 +111,14 @@ export class DatabaseEvents {
   }
 
   /** Polls once if the source is due and no other node is polling it. */
-  async poll(
-    scope: TenantScope,
-    triggerId: string,
-    early: boolean,
-  ): Promise<{ readonly items: readonly InboxMessage[]; readonly againInMs?: number | undefined }> {
+  async poll(scope: TenantScope, triggerId: string, early: boolean): Promise<Polled> {
     const { store, live } = this.#parts;
     const trigger = await live.get(triggerId);
-    if (trigger?.parsed.type !== 'db_event' || !trigger.enabled) {
+    const config = configAs(this.type, trigger?.parsed);
+    if (trigger === undefined || config === undefined || !trigger.enabled) {
       this.#close(triggerId);
       return { items: [] };
     }
-    const { config } = trigger.parsed;
     // A little later than due, so that it is due by the store's clock too.
     const againInMs = config.poll_ms + soonMs;
     if (trigger.suspended) return { items: [], againInMs: pausedAgainMs };
@@ -256,7 +269,7 @@ export class DatabaseEvents {
       known === undefined
         ? this.#connect(scope, triggerId, config, about)
         : known.then(async (open) => {
-            if (open.about === about && (await stays(open))) return open;
+            if (open.about === about && (await isCurrent(open))) return open;
             void open.reader.close();
             return this.#connect(scope, triggerId, config, about);
           });
@@ -303,7 +316,7 @@ export class DatabaseEvents {
 }
 
 /** Whether the reader is still current: the database configuration may have been changed or deleted. */
-async function stays({ reader }: Open): Promise<boolean> {
+async function isCurrent({ reader }: Open): Promise<boolean> {
   try {
     return await reader.isCurrent();
   } catch (error) {
@@ -337,13 +350,9 @@ function refusalOf(error: unknown): PlatformError | undefined {
     : undefined;
 }
 
+/** Configurations with the same text continue from the same position. */
 function aboutOf({ database_config_id, table, cursor_column }: DatabaseEventConfig): string {
   return JSON.stringify([database_config_id, table, cursor_column]);
-}
-
-/** Whether polls for the one configuration can continue from the position of the other. */
-export function isSameSource(one: DatabaseEventConfig, other: DatabaseEventConfig): boolean {
-  return aboutOf(one) === aboutOf(other);
 }
 
 function messageOf({ message_template }: DatabaseEventConfig, row: TextRow): string {

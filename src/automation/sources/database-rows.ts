@@ -8,7 +8,7 @@ import {
   type TextRow,
 } from '../databases/index.js';
 import { invalidField } from '../../kernel/errors.js';
-import type { DatabaseEventConfig } from '../triggers/config/source-configs.js';
+import type { DatabaseEventConfig } from '../triggers/types/database-event.js';
 import type { Place } from './event-state.js';
 
 /** The SQL statements of a poll of a tenant's table. Names are quoted; values are parameters. */

@@ -91,8 +91,8 @@ function endOf(place: Place, { rows, more, keys, cursorColumn }: Read): Place {
   const last = rows.at(-1);
   if (last === undefined) return place;
   const cursor = last[cursorColumn] ?? null;
-  const goesOn = more || (place.after !== undefined && place.cursor === cursor);
-  return goesOn && keys.length > 0 ? { cursor, after: keys.map((name) => last[name] ?? '') } : { cursor };
+  const continues = more || (place.after !== undefined && place.cursor === cursor);
+  return continues && keys.length > 0 ? { cursor, after: keys.map((name) => last[name] ?? '') } : { cursor };
 }
 
 function lastOf({ cursor, after }: Place, { rows, known, cursorColumn }: Read): EventState['last'] {

@@ -1,16 +1,18 @@
 import { z } from 'zod';
 import type { Ids } from '../../kernel/chance.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import type { Store } from '../../infra/storage/index.js';
-import type { ScheduleConfig } from '../triggers/config/source-configs.js';
+import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import type { MessageSealer } from '../messages/message-payload.js';
 import type { LiveTriggers } from '../triggers/live-triggers.js';
 import type { TriggerMeasures } from '../messages/measures.js';
-import { Schedule } from '../triggers/schedule/schedule.js';
+import { type Schedule, scheduleOf } from '../triggers/schedule/schedule.js';
+import { configAs } from '../triggers/types/registry.js';
+import type { ScheduleConfig } from '../triggers/types/schedule.js';
 import { putIntoInbox } from './found-messages.js';
 import { isRunning } from '../inbox/found-messages.store.js';
-import { lockDue, moveOn } from './sources.store.js';
+import { armUnlessSame, lockDue, moveOn } from './sources.store.js';
+import type { ArmedRow, Polled, TriggerSource } from './trigger-source.js';
 
 /**
  * A firing noticed within this time is on time. Later ones count as missed, and the trigger's `missed` policy applies.
@@ -35,13 +37,8 @@ export interface SchedulesParts {
   readonly ids: Ids;
 }
 
-export function scheduleOf(config: ScheduleConfig, nowMs: number): Schedule | undefined {
-  const schedule = Schedule.read(config, nowMs);
-  return schedule instanceof Schedule ? schedule : undefined;
-}
-
 /** The state of a newly armed schedule: the next firing, with all earlier ones handled. */
-export function armedSchedule(
+function armedSchedule(
   config: ScheduleConfig,
   revision: number,
   nowMs: number,
@@ -58,18 +55,34 @@ export function armedSchedule(
  * Fires the due runs of one schedule in the transaction that moves the schedule on. Several nodes may try; the row lock
  * admits one, and a run's key is its firing time, so no time runs twice. Uses PostgreSQL's clock.
  */
-export class Schedules {
+export class Schedules implements TriggerSource<'schedule'> {
+  readonly type = 'schedule';
+  readonly keepsConnection = false;
   readonly #parts: SchedulesParts;
 
   constructor(parts: SchedulesParts) {
     this.#parts = parts;
   }
 
+  async arm(tx: TenantTransaction, config: ScheduleConfig, { row, now }: ArmedRow): Promise<void> {
+    const { state, dueAt } = armedSchedule(config, row.revision, now.getTime());
+    await armUnlessSame(tx.scope, tx, {
+      triggerId: row.id,
+      kind: this.type,
+      state,
+      dueAt: row.enabled ? dueAt : undefined,
+    });
+  }
+
+  async poll(scope: TenantScope, triggerId: string): Promise<Polled> {
+    return { items: await this.fire(scope, triggerId) };
+  }
+
   async fire(scope: TenantScope, triggerId: string): Promise<readonly InboxMessage[]> {
     const { store, live } = this.#parts;
     const trigger = await live.get(triggerId);
-    if (trigger?.parsed.type !== 'schedule') return [];
-    const { config } = trigger.parsed;
+    const config = configAs(this.type, trigger?.parsed);
+    if (trigger === undefined || config === undefined) return [];
     return store.inTenant(scope, async (tx) => {
       const row = await lockDue(scope, tx, triggerId);
       if (row === null) return [];

@@ -1,11 +1,12 @@
 import type { Time } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Store } from '../../infra/storage/index.js';
-import type { InboxMessage } from '../messages/inbox-message.js';
 import type { InboxRunner } from '../inbox/inbox-runner.js';
 import type { TriggerMeasures } from '../messages/measures.js';
 import { type ClaimedWork, type Later, ClaimLoop } from '../../infra/claims/index.js';
-import { dueSources, noteFailure, sourceClaims, type SourceKind } from './sources.store.js';
+import type { TriggerType } from '../triggers/types/registry.js';
+import type { Sources } from './sources.js';
+import { dueSources, noteFailure, sourceClaims } from './sources.store.js';
 
 const sweepEveryMs = 500;
 /** Connected sources stay with the node that polled last, unless it is this late. */
@@ -17,17 +18,10 @@ const errorCharsMax = 500;
 /** The pause after a failed poll; doubled with each further failure. */
 const pauseMs = 15_000;
 
-/** Polls once; returns the messages found and when to poll again on this node. */
-export type PollSource = (
-  scope: TenantScope,
-  triggerId: string,
-  early: boolean,
-) => Promise<{ readonly items: readonly InboxMessage[]; readonly againInMs?: number | undefined }>;
-
 export interface SourcePollerParts {
   readonly store: Store;
   readonly runner: Pick<InboxRunner, 'begin'>;
-  readonly polls: Readonly<Partial<Record<SourceKind, PollSource>>>;
+  readonly sources: Pick<Sources, 'get' | 'withoutConnection'>;
   readonly measures: Pick<TriggerMeasures, 'accepted'>;
   readonly time: Time;
   readonly scopeOf: (tenantId: string) => TenantScope;
@@ -37,7 +31,7 @@ export interface SourcePollerParts {
 interface Source {
   readonly scope: TenantScope;
   readonly triggerId: string;
-  readonly kind: SourceKind;
+  readonly kind: TriggerType;
   /** New content was announced, so poll before the source is due. */
   readonly early: boolean;
 }
@@ -49,7 +43,8 @@ export class SourcePoller {
 
   constructor(parts: SourcePollerParts) {
     this.#parts = parts;
-    const { store, time, scopeOf, report } = parts;
+    const { store, sources, time, scopeOf, report } = parts;
+    const atOnce = sources.withoutConnection();
     this.#loop = new ClaimLoop<Source>({
       time,
       report,
@@ -57,7 +52,7 @@ export class SourcePoller {
       shareOf: ({ scope }) => scope.tenantId,
       work: (source) => this.#poll(source),
       findDue: async () =>
-        (await store.directory((tx) => dueSources(tx, lateMs, sourcesMax))).map(
+        (await store.directory((tx) => dueSources(tx, { atOnce, lateMs, rowsMax: sourcesMax }))).map(
           ({ tenant_id, trigger_id, kind }) => ({
             scope: scopeOf(tenant_id),
             triggerId: trigger_id,
@@ -77,22 +72,27 @@ export class SourcePoller {
 
   /** The claims on sources, for when a process has gone. */
   get claims(): ClaimedWork {
-    return { table: sourceClaims(lateMs), lookAtOnce: () => this.#loop.lookAtOnce() };
+    return { table: sourceClaims(lateMs), sweepNow: () => this.#loop.sweepNow() };
   }
 
   stop(): Promise<void> {
     return this.#loop.stop();
   }
 
-  poll(scope: TenantScope, triggerId: string, kind: SourceKind, early = false): void {
+  /** Polls the source of a changed trigger at once, if a poll depends on more than the time. */
+  changed(scope: TenantScope, triggerId: string, kind: TriggerType): void {
+    if (this.#parts.sources.get(kind)?.keepsConnection === true) this.poll(scope, triggerId, kind);
+  }
+
+  poll(scope: TenantScope, triggerId: string, kind: TriggerType, early = false): void {
     this.#loop.ask({ scope, triggerId, kind, early });
   }
 
   async #poll(source: Source): Promise<Later<Source> | undefined> {
-    const { store, runner, polls, measures, report } = this.#parts;
+    const { store, runner, sources, measures, report } = this.#parts;
     const { scope, triggerId, kind, early } = source;
     try {
-      const found = await polls[kind]?.(scope, triggerId, early);
+      const found = await sources.get(kind)?.poll(scope, triggerId, early);
       for (const item of found?.items ?? []) {
         measures.accepted(kind);
         runner.begin(item);

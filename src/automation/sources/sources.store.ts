@@ -2,12 +2,11 @@ import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type ClaimedTable, claimHolders, claimingProcess, releaseClaims } from '../../infra/claims/index.js';
 import { type DirectoryTransaction, sql, type TenantTransaction } from '../../infra/storage/index.js';
-
-export type SourceKind = 'schedule' | 'email' | 'db_event';
+import { type TriggerType, triggerTypes } from '../triggers/types/registry.js';
 
 export interface Arming {
   readonly triggerId: string;
-  readonly kind: SourceKind;
+  readonly kind: TriggerType;
   /** Undefined keeps the stored state. */
   readonly state: object | undefined;
   /** The state for a source that is armed for the first time. */
@@ -32,24 +31,24 @@ export async function armSource(
 }
 
 /**
- * Arms a schedule. If it stays enabled with the same times, it keeps its position: renaming it must not swallow a
- * firing that is due but not yet noticed.
+ * Arms a source with a new position. If it stays enabled and its new state has the same `about`, it keeps the stored
+ * position and due time: renaming a schedule must not swallow a firing that is due but not yet noticed.
  */
-export async function armSchedule(
+export async function armUnlessSame(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
-  { triggerId, state, dueAt }: Pick<Arming, 'triggerId' | 'dueAt'> & { readonly state: object },
+  { triggerId, kind, state, dueAt }: Omit<Arming, 'state' | 'firstState'> & { readonly state: object },
 ): Promise<void> {
   const due = dueAt === undefined ? sql.fragment`'infinity'::timestamptz` : sql.timestamp(dueAt);
-  const goesOn = sql.fragment`s.state -> 'about' = excluded.state -> 'about' and s.due_at < 'infinity'
+  const isSame = sql.fragment`s.state -> 'about' = excluded.state -> 'about' and s.due_at < 'infinity'
     and excluded.due_at < 'infinity'`;
   await tx.query(sql.typeAlias('nothing')`
     insert into trigger_sources as s (tenant_id, trigger_id, kind, state, due_at)
-    values (${tenantId}, ${triggerId}, 'schedule', ${JSON.stringify(state)}::jsonb, ${due})
+    values (${tenantId}, ${triggerId}, ${kind}, ${JSON.stringify(state)}::jsonb, ${due})
     on conflict (tenant_id, trigger_id) do update
-      set state = case when ${goesOn} then s.state || jsonb_build_object('revision', excluded.state -> 'revision')
+      set state = case when ${isSame} then s.state || jsonb_build_object('revision', excluded.state -> 'revision')
           else excluded.state end,
-        due_at = case when ${goesOn} then s.due_at else excluded.due_at end, failures = 0, last_error = null`);
+        due_at = case when ${isSame} then s.due_at else excluded.due_at end, failures = 0, last_error = null`);
 }
 
 export function storeNow(tx: TenantTransaction): Promise<Date> {
@@ -59,20 +58,23 @@ export function storeNow(tx: TenantTransaction): Promise<Date> {
 const dueRow = z.object({
   tenant_id: z.uuid(),
   trigger_id: z.uuid(),
-  kind: z.enum(['schedule', 'email', 'db_event']),
+  kind: z.enum(triggerTypes),
 });
 export type DueSource = z.output<typeof dueRow>;
 
-/** Due schedules, and other due sources that no node has polled in time. */
+/** Due sources. Of those that stay with a node, the ones that it has not polled in time; `atOnce` names the others. */
 export function dueSources(
   tx: DirectoryTransaction,
-  lateMs: number,
-  rowsMax: number,
+  {
+    atOnce,
+    lateMs,
+    rowsMax,
+  }: { readonly atOnce: readonly TriggerType[]; readonly lateMs: number; readonly rowsMax: number },
 ): Promise<readonly DueSource[]> {
   return tx.any(sql.type(dueRow)`
     select tenant_id, trigger_id, kind from trigger_sources
     where due_at <= clock_timestamp()
-      and (kind = 'schedule' or due_at <= clock_timestamp() - ${lateMs} * interval '1 millisecond')
+      and (kind = any(${sql.array([...atOnce], 'text')}) or due_at <= clock_timestamp() - ${lateMs} * interval '1 millisecond')
     order by due_at limit ${rowsMax}`);
 }
 
@@ -91,7 +93,7 @@ export function sourceClaims(lateMs: number): ClaimedTable {
 }
 
 const sourceRow = z.object({
-  kind: z.enum(['schedule', 'email', 'db_event']),
+  kind: z.enum(triggerTypes),
   state: z.record(z.string(), z.unknown()),
   failures: z.number(),
   now: z.date(),

@@ -7,8 +7,9 @@ import { limitsOf } from '../../kernel/plans/index.js';
 import { type ChangeFeed, type HotReads, LookUps } from '../../infra/storage/index.js';
 import type { SecretValue, Vault } from '../../tenancy/vault/index.js';
 import { triggerTopic } from './changes.js';
-import { parseTriggerConfig, type TriggerConfig } from './config/trigger-config.js';
+import { parseTriggerConfig } from './config/trigger-config.js';
 import { findLive, type LiveRow } from './triggers.store.js';
+import type { TriggerConfig } from './types/registry.js';
 
 /** A trigger in memory: everything that handling a message needs, without another query. */
 export interface LiveTrigger {

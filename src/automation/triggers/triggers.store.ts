@@ -3,7 +3,7 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type JsonObject, type Position } from '../../http/operations/index.js';
 import { plans, tenantSettings } from '../../kernel/plans/index.js';
 import { type HotReads, type HotStatement, sql, type TenantTransaction } from '../../infra/storage/index.js';
-import { triggerTypes, type TriggerType } from './config/trigger-config.js';
+import { triggerTypes, type TriggerType } from './types/registry.js';
 
 const triggerRow = z.object({
   id: z.uuid(),

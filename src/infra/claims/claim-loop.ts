@@ -70,7 +70,7 @@ export class ClaimLoop<Subject> {
   }
 
   /** Finds due subjects now: a node has gone. */
-  lookAtOnce(): void {
+  sweepNow(): void {
     if (!this.#stopped) void this.#sweepOnce(true);
   }
 
@@ -111,7 +111,7 @@ export class ClaimLoop<Subject> {
       this.#room.leave(share);
       this.#beginWaiting();
       if (state.next !== undefined) this.ask(state.next);
-      else if (later !== undefined) this.#comeBack(later);
+      else if (later !== undefined) this.#askLater(later);
     });
     this.#running.add(run);
   }
@@ -136,7 +136,7 @@ export class ClaimLoop<Subject> {
     }
   }
 
-  #comeBack({ subject, inMs }: Later<Subject>): void {
+  #askLater({ subject, inMs }: Later<Subject>): void {
     if (this.#stopped) return;
     const key = this.#parts.keyOf(subject);
     this.#timers.get(key)?.cancel();

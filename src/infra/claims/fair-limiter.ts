@@ -11,9 +11,9 @@ export interface FairLimiterLimits {
  * Bounds how many things are admitted at once. Others wait, and the shares take turns. No share may take all the places,
  * so a share with slow things delays only itself.
  */
-export class FairLimiter<Thing> {
+export class FairLimiter<Item> {
   readonly #limits: FairLimiterLimits;
-  readonly #waiting = new FairQueue<Thing>();
+  readonly #waiting = new FairQueue<Item>();
   readonly #insideOf = new Map<string, number>();
   #inside = 0;
 
@@ -52,8 +52,8 @@ export class FairLimiter<Thing> {
     this.#insideOf.set(share, this.insideOf(share) + 1);
   }
 
-  wait(share: string, thing: Thing): void {
-    this.#waiting.push(share, thing);
+  wait(share: string, item: Item): void {
+    this.#waiting.push(share, item);
   }
 
   leave(share: string): void {
@@ -63,12 +63,12 @@ export class FairLimiter<Thing> {
     else this.#insideOf.delete(share);
   }
 
-  /** Removes and returns the next waiting thing that has a free place. */
-  next(): Thing | undefined {
+  /** Removes and returns the next waiting item that has a free place. */
+  next(): Item | undefined {
     return this.free > 0 ? this.#waiting.shift((share) => this.#hasOwnPlace(share)) : undefined;
   }
 
-  waiting(): Iterable<Thing> {
+  waiting(): Iterable<Item> {
     return this.#waiting;
   }
 

@@ -21,12 +21,12 @@ export interface VoidClaimsParts {
 export interface ClaimedWork {
   readonly table: ClaimedTable;
   /** Finds work that a process left behind, claimed or only in its memory. */
-  lookAtOnce(): void;
+  sweepNow(): void;
 }
 
 /** How soon the end of a process is noticed once membership knows of it. */
 const tickMs = 200;
-/** A statement that a process sent before its end may commit until its time-out, and is then found by the next look. */
+/** A statement that a process sent before its end may commit until its time-out, and is then found by the next search. */
 const followedMs = 12_000;
 const followEveryMs = 1_000;
 /** Finds claims of processes that this one never knew: all nodes may have been replaced. */
@@ -124,16 +124,16 @@ export class VoidClaims {
     for (const { table } of this.#work) {
       for (const process of await this.#parts.store.directory((tx) => table.holders(tx))) found.add(process);
     }
-    // A claim that is still there was written too late for the looks that followed the end of its process.
+    // A claim that is still there was written too late for the searches that followed the end of its process.
     for (const process of found) this.#settled.delete(process);
     return [...found];
   }
 
   async #release(gone: readonly string[]): Promise<void> {
-    for (const { table, lookAtOnce } of this.#work) {
+    for (const { table, sweepNow } of this.#work) {
       await this.#parts.store.directory((tx) => table.release(tx, gone));
       // Even if no claim was found: rows that were due in the process's memory wait as well.
-      lookAtOnce();
+      sweepNow();
     }
   }
 }

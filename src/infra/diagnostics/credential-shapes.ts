@@ -1,31 +1,14 @@
+import { beginningOf, jsonWebToken, keyShapes } from '../../kernel/key-shapes.js';
+
 /**
  * The shapes of credentials of any origin: key formats of vendors and of this product, JSON Web Tokens and PEM blocks.
  * Every pattern begins at a word boundary and repeats one character class without backtracking, so hostile text costs
  * linear time.
  */
-const vendorKeys = [
-  'sk-[\\w-]{6,}', // OpenAI, Anthropic, OpenRouter and others that followed
-  '[sr]k_(?:live|test)_\\w{6,}',
-  'svc_(?:live|test|dev)_[\\w-]{6,}',
-  'xai-[\\w-]{12,}',
-  'AIza[\\w-]{20,}',
-  'ya29\\.[\\w-]{12,}',
-  'gh[pousr]_[A-Za-z0-9]{6,}',
-  'github_pat_\\w{6,}',
-  'glpat-[\\w-]{8,}',
-  '(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{8,}',
-  'xox[a-z]-[\\w-]{6,}',
-  'xapp-[\\w-]{12,}',
-  'npm_[A-Za-z0-9]{20,}',
-  'hf_[A-Za-z0-9]{20,}',
-  'SG\\.[\\w-]{16,}',
-  'whsec_[\\w+/=-]{6,}',
-];
-// Within a longer word the length is bounded: every `eyJ-` of a hostile text would begin a reading to its end.
-const jsonWebToken = '(?:(?<![\\w-])eyJ[\\w-]{5,}|eyJ[\\w-]{5,2048})\\.[\\w-]{4,}(?:\\.[\\w-]*){1,3}';
+const keys = keyShapes.map((shape) => `${beginningOf(shape)}[${shape.follow}]{${shape.least},}`);
 const authorization = '(?:[Bb]earer|[Bb]asic) +[\\w.~+/-]{16,}=*';
 
-const word = `(?<![A-Za-z0-9])(?:${[...vendorKeys, jsonWebToken].join('|')})`;
+const word = `(?<![A-Za-z0-9])(?:${[...keys, jsonWebToken].join('|')})`;
 const pemHead = '-----BEGIN [A-Z0-9 ]{1,40}-----';
 
 const anyCredential = new RegExp(`${word}|${pemHead}`);

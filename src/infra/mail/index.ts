@@ -84,7 +84,7 @@ export function createMail(
       return id;
     },
     wake: () => worker?.wake(),
-    claims: { table: mailClaims, lookAtOnce: () => worker?.wake() },
+    claims: { table: mailClaims, sweepNow: () => worker?.wake() },
     async send(outgoing) {
       if (transport === undefined)
         throw new MailError('Mail cannot be sent before the node has started.', { final: false });

@@ -89,7 +89,7 @@ export class ChatRunner {
     });
   }
 
-  /** Without a key nobody can join the turn again, so it is the caller's own work that ends. */
+  /** Without a key no later request can join the turn, so it ends with its caller. */
   async #leave(turn: ChatTurn, idempotencyKey: string | undefined): Promise<void> {
     if (idempotencyKey !== undefined) return;
     await turn

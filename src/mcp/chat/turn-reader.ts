@@ -1,7 +1,7 @@
 import type { ErrorEvent, Outcome, StreamEvent, TurnUsage } from '../../conversations/invocation/index.js';
 import type { StreamWriter } from '../../http/operations/index.js';
 
-/** The result of a turn, as far as its events tell it. */
+/** The result of a turn, as its events report it. */
 export interface TurnResult {
   text: string;
   outcome: Outcome | undefined;
@@ -31,7 +31,7 @@ export class TurnReader implements StreamWriter {
     this.#onProgress = onProgress;
   }
 
-  /** Frames come whole: the pump writes no part of one. */
+  /** Each write holds whole frames, since the pump never writes a part of one. */
   write(chunk: string | Uint8Array): boolean {
     for (const frame of String(chunk).split('\n\n')) {
       const data = /^data: (.*)$/m.exec(frame)?.[1];

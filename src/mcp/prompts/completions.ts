@@ -3,10 +3,10 @@ import type { ClientRequest } from '../client-request.js';
 import type { ToolRunner } from '../tools/tool-runner.js';
 import type { CompiledTool, ToolCatalogue } from '../tools/catalogue.js';
 
-/** The protocol allows no more. */
+/** The maximum of the protocol. */
 const valuesMax = 100;
 
-/** The list that knows the values of an argument, and the field of its rows that is one. */
+/** The list operation whose rows hold the values of an argument, and the field with the value. */
 const sources: Readonly<
   Record<string, { readonly tool: string; readonly field: string; readonly name?: string }>
 > = {

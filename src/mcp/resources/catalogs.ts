@@ -41,7 +41,7 @@ function models(table: OperationTable): Document {
 
 const never = new AbortController().signal;
 
-/** What the reference chunk sizes suit; a trigger sets its own in `split_config`. */
+/** Suggested chunk sizes by purpose; a trigger sets its own in `split_config`. */
 const chunkSizes = [
   { suits: 'chat messaging', max_chunk_size: 1_500, inter_chunk_delay_ms: 500 },
   { suits: 'SMS', max_chunk_size: 140, inter_chunk_delay_ms: 300 },

@@ -5,7 +5,7 @@ import { isFor, toolsets } from '../tools/catalogue.js';
 import type { Document, DocumentParts } from './document.js';
 import { authenticationText, contextText, overviewText, streamingText, webhooksText } from './guide-texts.js';
 
-/** Texts that explain the platform. What a table of the code holds is made from that table. */
+/** Texts that explain the platform. Lists in them are made from the tables of the code. */
 export function guideDocuments(parts: DocumentParts): readonly Document[] {
   const { publicUrl } = parts;
   return [

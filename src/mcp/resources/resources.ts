@@ -18,7 +18,7 @@ export interface ResourcesParts extends DocumentParts {
   readonly runner: ToolRunner;
 }
 
-/** Rows of the tenant that can be read, and whose changes can be subscribed to: the tool that reads one, its argument. */
+/** Rows of the tenant that clients can read and subscribe to: the tool that reads one, and its argument. */
 const rows = {
   agents: { tool: 'get_agent', argument: 'agent_id' },
   sessions: { tool: 'get_session', argument: 'session_id' },

@@ -1,10 +1,10 @@
-import { triggerConfigSchema, type TriggerType } from '../../automation/index.js';
+import { describedTypes } from '../../automation/index.js';
 import type { OperationTable } from '../../http/operations/index.js';
 import { jsonSchemaOf } from '../tools/input-plan.js';
 import type { JsonSchema } from '../tools/tool.js';
 import type { Document } from './document.js';
 
-/** JSON Schemas of what tools and endpoints take, made from the shapes that check it. */
+/** JSON Schemas of the input of tools and endpoints, made from the shapes that check it. */
 export function schemaDocuments(table: OperationTable): readonly Document[] {
   const entry = bodyOf(table, 'agent-schemas.create');
   return [
@@ -12,10 +12,7 @@ export function schemaDocuments(table: OperationTable): readonly Document[] {
     schema('agent-schema', 'Schema of an agent', 'An entry of each type: api, mcp, agent.', entry),
     schema('api-tool', 'HTTP tool', 'An entry of type api.', variantOf(entry, 'api')),
     schema('mcp-server', 'External MCP server', 'An entry of type mcp.', variantOf(entry, 'mcp')),
-    trigger('webhook', 'Webhook'),
-    trigger('schedule', 'Schedule'),
-    trigger('email', 'Mail'),
-    trigger('db_event', 'Database event'),
+    ...describedTypes().toSorted(inListedOrder).map(trigger),
     schema(
       'database-config',
       'Database configuration',
@@ -41,9 +38,20 @@ function variantOf(schema: JsonSchema, type: string): JsonSchema {
   return found;
 }
 
-function trigger(type: TriggerType, title: string): Document {
+type DescribedType = ReturnType<typeof describedTypes>[number];
+
+/** The order in which the specification lists these resources. A type that is not named here comes last. */
+const listedTypes: readonly string[] = ['webhook', 'schedule', 'email', 'db_event'];
+
+function inListedOrder({ type: one }: DescribedType, { type: other }: DescribedType): number {
+  const placeOf = (type: string): number =>
+    listedTypes.includes(type) ? listedTypes.indexOf(type) : listedTypes.length;
+  return placeOf(one) - placeOf(other);
+}
+
+function trigger({ type, title, config_schema }: DescribedType): Document {
   const description = `The trigger_config of a trigger of type ${type}.`;
-  return schema(`trigger-${type.replace('_', '-')}`, title, description, triggerConfigSchema(type));
+  return schema(`trigger-${type.replace('_', '-')}`, title, description, config_schema);
 }
 
 function schema(name: string, title: string, description: string, content: JsonSchema): Document {

@@ -14,8 +14,8 @@ export interface BridgeParts {
 }
 
 /**
- * Carries the messages of a client at the other end of a pipe to the server over HTTP, and the answers back. It keeps no
- * state of the protocol but the revision, so it goes on when the server restarts or another node answers.
+ * Passes messages from a client on stdin to the server over HTTP, and the answers back to stdout. Of the protocol's state
+ * it keeps only the revision, so it continues when the server restarts or another node answers.
  */
 export class StdioBridge {
   readonly #parts: BridgeParts;
@@ -51,7 +51,7 @@ export class StdioBridge {
     void this.#forward(message);
   }
 
-  /** The server sees the closed connection; a notification of its own would have to find the node that runs the call. */
+  /** Closing the connection cancels the call; a notification would have to find the node that runs it. */
   #cancel({ params }: Message): void {
     this.#running.get(keyOf(params?.['requestId']))?.abort();
   }

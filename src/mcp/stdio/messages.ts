@@ -1,4 +1,4 @@
-/** A message of JSON-RPC, as far as the bridge looks at it. */
+/** A message of JSON-RPC, with the fields that the bridge reads. */
 export interface Message {
   readonly jsonrpc: '2.0';
   readonly id?: string | number | null;

@@ -1,6 +1,6 @@
 import type { Time } from '../../../cluster/index.js';
 
-/** What the bridge needs of the clock. The runtime itself is not loaded: the bridge has to start at once. */
+/** The part of the clock that the bridge uses. Loading the runtime would delay the bridge's start. */
 export type Clock = Pick<Time, 'monotonicMs' | 'after'>;
 
 /** Resolves after the time, or as soon as the signal aborts. */

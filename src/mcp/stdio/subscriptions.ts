@@ -36,7 +36,7 @@ export class Subscriptions {
     return { jsonrpc: '2.0', id: id ?? null, result: {} };
   }
 
-  /** The answer to `initialize`, which says that one can subscribe. */
+  /** The answer to `initialize`, with the capability to subscribe added. */
   offered(answer: Answer): Answer {
     const capabilities = answer.result?.['capabilities'] as Readonly<Record<string, unknown>> | undefined;
     if (answer.result === undefined || capabilities === undefined) return answer;
@@ -48,7 +48,7 @@ export class Subscriptions {
     this.#stream?.abort();
   }
 
-  /** The stream names its addresses once, so another set of them is another stream. */
+  /** A stream's addresses are fixed when it opens, so a changed set needs a new stream. */
   #listenAnew(): void {
     this.#stream?.abort();
     this.#stream = undefined;

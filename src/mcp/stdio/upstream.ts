@@ -87,7 +87,7 @@ export class Upstream {
   }
 }
 
-/** Headers hold ASCII only; the protocol has a form for other texts. */
+/** Headers hold ASCII only, so the protocol encodes other texts. */
 function headerText(text: string): string {
   if (/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith('=?')) return text;
   return `=?base64?${Buffer.from(text).toString('base64')}?=`;

@@ -73,7 +73,7 @@ function begun(
   );
 }
 
-/** What the tool's operation gets of the request. */
+/** The part of the request that the tool's operation receives. */
 class LazyRequest implements ToolRequest {
   readonly caller: TenantCaller;
   readonly requestId: string;
@@ -102,7 +102,7 @@ async function chat(
     caller,
     signal,
     idempotencyKey: typeof key === 'string' && key !== '' ? key : undefined,
-    onProgress: (message) => report.tell(message),
+    onProgress: (message) => report.update(message),
   });
   await report.finished();
   return outcomeOf(answer, isError);

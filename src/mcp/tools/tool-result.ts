@@ -6,12 +6,12 @@ import type { Answer } from './tool.js';
 /** The largest answer as text. Clients keep answers in a model's context, which takes far less. */
 export const answerBytesMax = 1024 * 1024;
 
-/** The end of a tool call: its answer, and the same as JSON text, which is made once. */
+/** The outcome of a tool call: its answer, and the answer's JSON text, which is made once. */
 export interface ToolOutcome {
   readonly answer: Answer;
   readonly text: string;
   readonly isError: boolean;
-  /** What the client should know of the answer: it is a smaller page than was asked for. */
+  /** A note for the client: the answer is a smaller page than the client asked for. */
   readonly note?: string;
 }
 
@@ -50,7 +50,7 @@ export function refusalOf(error: PlatformError, dialect: Dialect): ToolOutcome {
   );
 }
 
-/** What a model can do, where a tool helps. */
+/** The next step for the model, if a tool helps. */
 const nextSteps: Partial<Record<ErrorCode, string>> = {
   validation_error: 'Correct the named argument and call the tool again.',
   missing_required_field: 'Add the named argument and call the tool again.',

@@ -21,7 +21,7 @@ export type AdminClass =
 /** `R` reads only, `D` is destructive, `I` can be repeated without a further effect, `O` reaches outside the platform. */
 export type Hints = '' | 'R' | 'D' | 'I' | 'O' | 'DI' | 'OI' | 'RO';
 
-/** What a tool that is more than one operation gets to work with. */
+/** The means of a tool that consists of more than one operation. */
 export interface ToolCall {
   readonly caller: TenantCaller;
   readonly signal: AbortSignal;

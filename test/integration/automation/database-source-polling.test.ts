@@ -5,7 +5,7 @@ import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { systemTime } from '../../../cluster/index.js';
 
 import { createSealer } from '../../../src/infra/sealing/index.js';
-import { databaseEventConfig } from '../../../src/automation/triggers/config/source-configs.js';
+import { databaseEventConfig } from '../../../src/automation/triggers/types/database-event.js';
 import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
 import { DatabaseEvents, type DatabaseEventsParts } from '../../../src/automation/sources/database-events.js';
 import { databaseOfFile } from '../../support/database/database.js';

@@ -7,7 +7,7 @@ import { openStore, type Store } from '../../../src/infra/storage/index.js';
 import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
 import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
 import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
-import { armTrigger } from '../../../src/automation/sources/arming.js';
+import { Sources } from '../../../src/automation/sources/sources.js';
 import { Schedules, type SchedulesParts } from '../../../src/automation/sources/schedules.js';
 import type { TriggerRow } from '../../../src/automation/triggers/triggers.store.js';
 import { insertTenant } from '../../support/builders/callers.js';
@@ -41,27 +41,28 @@ function startSchedule() {
   const id = randomUUID();
   const parsedOf = ({ cron = '* * * * * *', message = 'tick' }: Version) =>
     parseTriggerConfig('schedule', { cron, message });
+  const schedulesOf = (version: Version): Schedules => {
+    const live: unknown = { get: () => ({ enabled: true, ...version, parsed: parsedOf(version) }) };
+    return new Schedules({
+      store,
+      live: live as SchedulesParts['live'],
+      seal: new MessageSealer(
+        createSealer({ masterKey: Buffer.alloc(32, 1), random: systemPlatform.random }),
+      ),
+      measures: { fired: () => undefined },
+      ids: systemPlatform.ids,
+    });
+  };
   return {
     /** The effects of a trigger's change in its transaction. */
     arm: (version: Version) =>
       store.inTenant(scope, (tx) => {
         const row: Partial<TriggerRow> = { id, revision: version.revision, enabled: version.enabled ?? true };
-        return armTrigger(scope, tx, row as TriggerRow, parsedOf(version));
+        return new Sources([schedulesOf(version)]).arm(tx, row as TriggerRow, parsedOf(version));
       }),
     /** As a node fires it that knows this version. */
-    fire: async (version: Version) => {
-      const live: unknown = { get: () => ({ enabled: true, ...version, parsed: parsedOf(version) }) };
-      const schedules = new Schedules({
-        store,
-        live: live as SchedulesParts['live'],
-        seal: new MessageSealer(
-          createSealer({ masterKey: Buffer.alloc(32, 1), random: systemPlatform.random }),
-        ),
-        measures: { fired: () => undefined },
-        ids: systemPlatform.ids,
-      });
-      return (await schedules.fire(scope, id)).map(({ work }) => work.message);
-    },
+    fire: async (version: Version) =>
+      (await schedulesOf(version).fire(scope, id)).map(({ work }) => work.message),
     /** A firing is due since a moment ago, and no node has polled since. */
     becomeDue: () =>
       owner.query(

@@ -5,9 +5,9 @@ import { systemRandom, systemTime } from '../../../cluster/index.js';
 import { type BatchWriter, openBatchWriters } from '../../../src/infra/storage/index.js';
 import type { ClaimedDelivery, Next } from '../../../src/automation/outbox/deliveries.store.js';
 import {
-  type LineRow,
-  type LineState,
-  lineTarget,
+  type QueueRow,
+  type QueueState,
+  queueTarget,
 } from '../../../src/automation/outbox/delivery-queue-target.js';
 import { attemptsMax } from '../../../src/automation/outbox/retry.js';
 import { type Finish, type FinishedRow, finishTarget } from '../../../src/automation/outbox/finish-target.js';
@@ -21,11 +21,11 @@ import { eventually } from '../../support/clocks/eventually.js';
 const holdMs = 30_000;
 const messages = new EndedMessages(test);
 let finishes: BatchWriter<FinishedRow, Finish>;
-let lines: BatchWriter<LineRow, LineState>;
+let lines: BatchWriter<QueueRow, QueueState>;
 
 test.serial.before(() => {
   finishes = messages.writers.writer(finishTarget({ holdMs }));
-  lines = messages.writers.writer(lineTarget({ holdMs }));
+  lines = messages.writers.writer(queueTarget({ holdMs }));
 });
 
 function silent(of: Message): FinishedRow {
@@ -50,12 +50,12 @@ function begun({ answer, trigger_id, session_id }: FinishedRow, made: Partial<Cl
   };
 }
 
-function look(of: Message, given: Partial<LineRow> = {}): LineRow {
+function look(of: Message, given: Partial<QueueRow> = {}): QueueRow {
   const { tenant_id, session_id } = of;
-  return { tenant_id, session_id, claim: randomUUID(), ended: undefined, goesOn: true, ...given };
+  return { tenant_id, session_id, claim: randomUUID(), ended: undefined, continues: true, ...given };
 }
 
-function ended(of: Message, delivery: ClaimedDelivery, next: Next, statusCode = 200): LineRow {
+function ended(of: Message, delivery: ClaimedDelivery, next: Next, statusCode = 200): QueueRow {
   return look(of, { ended: { delivery, next, end: { statusCode, error: null } } });
 }
 
@@ -282,17 +282,17 @@ test('an answer whose last attempt never ends has failed, and the next ones cont
   ]);
   const late = await lines.write({
     ...ended(one, begun(row, { attempts: attemptsMax }), sent),
-    goesOn: false,
+    continues: false,
   });
   t.is(late.ageMs, undefined, 'what is over is not moved');
   t.is((await lines.write(look(one))).first?.execution_id, next.executionId);
 });
 
-test("of two processes that read one session's queue at once one starts the attempt", async (t) => {
+test("of two processes that read one session's queue at once only one starts the attempt", async (t) => {
   const one = await messages.message(await messages.tenant());
   const row = finished(one);
   await finishes.write({ ...row, answer: row.answer && { ...row.answer, mayBegin: false } });
-  const others = messages.writers.writer(lineTarget({ holdMs }));
+  const others = messages.writers.writer(queueTarget({ holdMs }));
   const looks = await Promise.all([lines.write(look(one)), others.write(look(one))]);
   t.is(looks.filter(({ first }) => first !== undefined).length, 1);
   t.true(
@@ -319,7 +319,7 @@ test('a process that does not continue starts no attempt', async (t) => {
   const row = finished(one);
   await finishes.write(row);
   await finishes.write(finished(next));
-  const state = await lines.write({ ...ended(one, begun(row), sent), goesOn: false });
+  const state = await lines.write({ ...ended(one, begun(row), sent), continues: false });
   t.deepEqual({ ...state, ageMs: 0 }, { ageMs: 0, first: undefined, dueInMs: undefined });
   t.deepEqual(await messages.attempts(next), []);
 });

@@ -6,7 +6,7 @@ import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { withinBudget } from '../../../src/automation/mail/mailbox-budget.js';
 import { connectMailbox, MailboxError } from '../../../src/automation/mail/mailbox-connection.js';
 import type { EvaluatedMail } from '../../../src/automation/mail/mail-intake.js';
-import { MailboxLook } from '../../../src/automation/mail/mailbox-look.js';
+import { MailboxPoll } from '../../../src/automation/mail/mailbox-poll.js';
 import { UnreadableMail } from '../../../src/automation/mail-reading/parsed-mail.js';
 import { SecretValue } from '../../../src/tenancy/vault/index.js';
 import { emailTrigger } from '../../support/builders/email-trigger.js';
@@ -163,7 +163,7 @@ test.serial(
       reader: { read: async () => Promise.reject(new Error('nothing is read')) },
       intake: { evaluate: async () => undefined, unreadable: () => failedMail },
     };
-    const look = new MailboxLook(parts, found, client);
+    const look = new MailboxPoll(parts, found, client);
     await t.throwsAsync(look.take({}, Date.now()), {
       instanceOf: MailboxError,
       message: 'The mail server does not report the next mail number (UIDNEXT).',
@@ -171,45 +171,48 @@ test.serial(
   },
 );
 
-test.serial('a mail that takes long to read does not end the poll: the next poll is behind it', async (t) => {
-  const server = await started(
-    t,
-    signsIn((socket, tag, line) => {
-      if (line.includes('SEARCH')) socket.write('* SEARCH 7\r\n');
-      else if (line.includes('BODY')) socket.write('* 1 FETCH (UID 7 BODY[]<0> {5}\r\nhello)\r\n');
-      else if (line.includes('FETCH')) socket.write('* 1 FETCH (UID 7 RFC822.SIZE 5)\r\n');
-      socket.write(`${tag} OK done\r\n`);
-    }, '* 1 EXISTS\r\n* OK [UIDVALIDITY 1] valid\r\n* OK [UIDNEXT 8] next\r\n'),
-  );
-  const client = await connect(server);
-  t.teardown(async () => client.close());
-  await client.mailboxOpen('INBOX');
-  const time = new ManualTime('2026-01-01T00:00:00Z');
-  const failed: string[] = [];
-  const look = new MailboxLook(
-    {
-      time,
-      checksSenders: true,
-      reader: {
-        read: async () => {
-          // A process that is ended at its limit, twice.
-          time.advance(40_000);
-          throw new UnreadableMail('The mail takes longer than 20 seconds to read.');
+test.serial(
+  'a mail that takes long to read does not end the poll: the next poll starts behind the mail',
+  async (t) => {
+    const server = await started(
+      t,
+      signsIn((socket, tag, line) => {
+        if (line.includes('SEARCH')) socket.write('* SEARCH 7\r\n');
+        else if (line.includes('BODY')) socket.write('* 1 FETCH (UID 7 BODY[]<0> {5}\r\nhello)\r\n');
+        else if (line.includes('FETCH')) socket.write('* 1 FETCH (UID 7 RFC822.SIZE 5)\r\n');
+        socket.write(`${tag} OK done\r\n`);
+      }, '* 1 EXISTS\r\n* OK [UIDVALIDITY 1] valid\r\n* OK [UIDNEXT 8] next\r\n'),
+    );
+    const client = await connect(server);
+    t.teardown(async () => client.close());
+    await client.mailboxOpen('INBOX');
+    const time = new ManualTime('2026-01-01T00:00:00Z');
+    const failed: string[] = [];
+    const look = new MailboxPoll(
+      {
+        time,
+        checksSenders: true,
+        reader: {
+          read: async () => {
+            // A process that is ended at its limit, twice.
+            time.advance(40_000);
+            throw new UnreadableMail('The mail takes longer than 20 seconds to read.');
+          },
+        },
+        intake: {
+          evaluate: async () => undefined,
+          unreadable: (_found, _digest, reason) => {
+            failed.push(reason);
+            return failedMail;
+          },
         },
       },
-      intake: {
-        evaluate: async () => undefined,
-        unreadable: (_found, _digest, reason) => {
-          failed.push(reason);
-          return failedMail;
-        },
-      },
-    },
-    found,
-    client,
-  );
-  const taken = await look.take({ validity: '1', last_uid: 6 }, Date.parse('2026-01-01T00:00:00Z'));
-  t.deepEqual(failed, ['The mail takes longer than 20 seconds to read.']);
-  t.is(taken.state.last_uid, 7);
-  t.is(taken.evaluated.length, 1);
-});
+      found,
+      client,
+    );
+    const taken = await look.take({ validity: '1', last_uid: 6 }, Date.parse('2026-01-01T00:00:00Z'));
+    t.deepEqual(failed, ['The mail takes longer than 20 seconds to read.']);
+    t.is(taken.state.last_uid, 7);
+    t.is(taken.evaluated.length, 1);
+  },
+);

@@ -8,7 +8,7 @@ import { parsedMail, UnreadableMail } from '../../../src/automation/mail-reading
 import { parseMail } from '../../../src/automation/mail-reading/parse-mail.js';
 import { withinBudget } from '../../../src/automation/mail/mailbox-budget.js';
 import { connectMailbox } from '../../../src/automation/mail/mailbox-connection.js';
-import { MailboxLook } from '../../../src/automation/mail/mailbox-look.js';
+import { MailboxPoll } from '../../../src/automation/mail/mailbox-poll.js';
 import { SecretValue } from '../../../src/tenancy/vault/index.js';
 import { emailTrigger, emailTriggerId } from '../../support/builders/email-trigger.js';
 import { fuzzRuns, fuzzTimeoutMs } from '../../support/builders/fuzz-runs.js';
@@ -141,7 +141,7 @@ test.serial('a mailbox server may answer anything: a poll ends with mails or an 
         checksSenders: false,
         time: systemTime,
       };
-      const taken = await new MailboxLook(parts, found, client).take({ validity, last_uid: 3 }, Date.now());
+      const taken = await new MailboxPoll(parts, found, client).take({ validity, last_uid: 3 }, Date.now());
       const numbers = [...taken.seen, taken.state.last_uid ?? 0];
       if (!numbers.every((one) => Number.isSafeInteger(one) && one >= 0)) {
         throw new TypeError(`numbers that are none: ${numbers.join()}`);

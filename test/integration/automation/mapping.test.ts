@@ -33,7 +33,7 @@ test('paths of names and numbers lead to one value', (t) => {
     t.is(follow(nowhere), undefined, nowhere);
 });
 
-test('other JSONPath is refused', (t) => {
+test('a path with any other syntax of JSONPath is refused', (t) => {
   for (const path of [
     '',
     'customer',
@@ -86,7 +86,7 @@ test('a mapping copies scalars, writes objects as JSON, cuts long values and omi
   });
 });
 
-test('JSON is written only as far as it is read', (t) => {
+test('writing JSON stops soon after the length that is read', (t) => {
   const values = [
     null,
     true,

@@ -8,7 +8,7 @@ import { createSealer } from '../../../src/infra/sealing/index.js';
 import { type BatchWriters, openStore, type Store } from '../../../src/infra/storage/index.js';
 import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
 import { insertDelivery, type NewDelivery } from '../../../src/automation/outbox/deliveries.store.js';
-import { type LineState, lineTarget } from '../../../src/automation/outbox/delivery-queue-target.js';
+import { type QueueState, queueTarget } from '../../../src/automation/outbox/delivery-queue-target.js';
 import { EgressError } from '../../../src/infra/egress/index.js';
 import { attemptMs } from '../../../src/automation/outbox/attempts.js';
 import { holdMs, Sender, type SenderParts } from '../../../src/automation/outbox/sender.js';
@@ -276,14 +276,14 @@ async function halfSent(t: ExecutionContext) {
   await put(id, ['one', 'two'], holdMs);
   const fate = sender.sendNow(scope, id, 1);
   await eventually(() => pauses.length === 1);
-  const lines = messages.writers.writer(lineTarget({ holdMs }));
-  const look = (): Promise<LineState> =>
+  const lines = messages.writers.writer(queueTarget({ holdMs }));
+  const look = (): Promise<QueueState> =>
     lines.write({
       tenant_id: scope.tenantId,
       session_id: sessionId,
       claim: randomUUID(),
       ended: undefined,
-      goesOn: true,
+      continues: true,
     });
   const goOn = () => {
     pauses.splice(0).forEach((work) => work());

@@ -1,8 +1,15 @@
 import test, { type ExecutionContext } from 'ava';
 import { VendorPools, type CallLimits } from '../../../src/llm/index.js';
 import { eventually } from '../../support/clocks/eventually.js';
+import { ManualTime } from '../../support/clocks/manual-time.js';
 import { AnthropicServer } from '../../support/servers/vendors/anthropic-server.js';
-import { call, simTarget, target, type Finished } from '../../support/servers/vendors/call-harness.js';
+import {
+  call,
+  type CallOptions,
+  simTarget,
+  target,
+  type Finished,
+} from '../../support/servers/vendors/call-harness.js';
 import { GeminiServer } from '../../support/servers/vendors/gemini-server.js';
 import { OpenAiServer } from '../../support/servers/vendors/openai-server.js';
 import type { Script, VendorServer } from '../../support/servers/vendors/vendor-server.js';
@@ -29,14 +36,35 @@ function keptPools(t: ExecutionContext): { pools: VendorPools } {
   return { pools };
 }
 
+/** A call whose clocks the test moves; its vendors are real servers. */
+function callByHand(
+  t: ExecutionContext,
+  targets: Parameters<typeof call>[0],
+  options: CallOptions,
+): { readonly time: ManualTime; readonly ended: () => number; readonly done: Promise<Finished> } {
+  const time = new ManualTime('2026-11-01T00:00:00Z');
+  let ended = 0;
+  const ports = { ...keptPools(t), time, afterAttempt: async () => void (ended += 1) };
+  return { time, ended: () => ended, done: call(targets, { ...options, ports }) };
+}
+
 test.serial('a missing first signal is retried once on the same model, and never on another', async (t) => {
   const server = await started(t, new OpenAiServer());
   const other = await started(t, new AnthropicServer());
   server.script({ hangAfter: 0 }, { hangBeforeHeaders: true });
-  const done = await call([target(openai, server), target(claude, other)], {
+  const { time, ...running } = callByHand(t, [target(openai, server), target(claude, other)], {
     limits: limits({ firstSignalMs: 1_000 }),
-    ports: keptPools(t),
   });
+  await eventually(() => server.requests.length === 1, { what: 'the first attempt' });
+  time.advance(999);
+  time.advance(1);
+  await eventually(() => server.requests.length === 2, { what: 'the second attempt' });
+  time.advance(1_000);
+  const done = await running.done;
+  t.deepEqual(
+    done.reports.map(({ durationMs }) => durationMs),
+    [1_000, 1_000],
+  );
   t.is(done.outcome.kind, 'failed');
   t.is(done.outcome.error?.failure, 'timeout');
   t.is(done.outcome.error?.clock, 'first_signal');
@@ -80,19 +108,36 @@ test.serial('a steady answer outlives the first-signal and idle limits many time
 
 test.serial('the call clock ends all attempts together', async (t) => {
   const server = await started(t, new OpenAiServer());
-  server.script({ status: 500 }, { pieces: ['a', 'b', 'c', 'd'], pieceDelayMs: 1500 });
-  const done = await call([target(openai, server)], { limits: limits({ callMs: 3000 }) });
+  server.script({ status: 500 }, { pieces: ['a', 'b'], hangAfter: 1 });
+  let pieces = 0;
+  const { time, ended, ...running } = callByHand(t, [target(openai, server)], {
+    limits: limits({ callMs: 3_000 }),
+    onBatch: (batch) => void (pieces += batch.filter(({ type }) => type === 'content').length),
+  });
+  await eventually(() => ended() === 1 && time.pending > 0, { what: 'the pause before the retry' });
+  const pauseMostMs = 200;
+  time.advance(pauseMostMs);
+  await eventually(() => pieces === 1, { what: 'the second attempt has begun its answer' });
+  time.advance(3_000 - pauseMostMs);
+  const done = await running.done;
   t.is(done.outcome.error?.clock, 'call');
   t.is(done.reports.length, 2);
+  const { durationMs = 0 } = done.reports[1] ?? {};
+  t.true(durationMs >= 3_000 - pauseMostMs && durationMs < 3_000, 'the second has the rest of the time');
 });
 
 test.serial('an answer that is not streamed has no first-signal clock, only the call clock', async (t) => {
   const server = await started(t, new OpenAiServer());
   server.script({ hangBeforeHeaders: true });
-  const done = await call([target(openai, server)], {
+  const { time, ...running } = callByHand(t, [target(openai, server)], {
     request: { stream: false },
     limits: limits({ firstSignalMs: 50, callMs: 2_000 }),
   });
+  await eventually(() => server.requests.length === 1, { what: 'the request' });
+  time.advance(1_999);
+  time.advance(1);
+  const done = await running.done;
+  t.is(done.reports[0]?.durationMs, 2_000, 'not a millisecond earlier');
   t.is(done.outcome.error?.clock, 'call');
   t.is(done.reports.length, 1);
   // Its vendor bills it whole, so it is never booked with nothing.

@@ -1,6 +1,6 @@
 // An email trigger as nodes hold it, for tests that need no database.
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
-import { type EmailConfig, emailConfig } from '../../../src/automation/triggers/config/source-configs.js';
+import { type EmailConfig, emailConfig } from '../../../src/automation/triggers/config/email-config.js';
 import type { MailTrigger } from '../../../src/automation/mail/mail-intake.js';
 
 export const emailTriggerId = '018f0000-0000-7000-8000-000000000002';

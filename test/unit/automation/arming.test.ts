@@ -43,7 +43,11 @@ test('a changed trigger is polled once the change is committed and in force here
   const parts: Partial<TriggersParts> = {
     store: store as Store,
     feed: feed as TriggersParts['feed'],
-    arm: async () => void told.push('armed'),
+    sources: {
+      arm: async () => void told.push('armed'),
+      beginning: async () => undefined,
+      checkSettings: async () => undefined,
+    },
     armed: (_scope, { id }) => told.push(`looked at ${id}`),
   };
   const triggers = new Triggers(parts as TriggersParts);

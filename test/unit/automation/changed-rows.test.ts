@@ -3,7 +3,7 @@ import test from 'ava';
 import { systemIds } from '../../../src/infra/platform/index.js';
 import { systemTime } from '../../../cluster/index.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
-import { databaseEventConfig } from '../../../src/automation/triggers/config/source-configs.js';
+import { databaseEventConfig } from '../../../src/automation/triggers/types/database-event.js';
 import { DatabaseEvents, type DatabaseEventsParts } from '../../../src/automation/sources/database-events.js';
 
 interface Asked {

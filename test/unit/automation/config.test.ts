@@ -6,9 +6,9 @@ import {
   checkOutbound,
   destinationsOf,
   parseTriggerConfig,
-  type TriggerType,
   withoutNulls,
 } from '../../../src/automation/triggers/config/trigger-config.js';
+import type { TriggerType } from '../../../src/automation/triggers/types/registry.js';
 
 type Given = Record<string, unknown>;
 

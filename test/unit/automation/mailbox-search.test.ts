@@ -25,9 +25,9 @@ function mailbox(uids: readonly number[], asked: string[] = []): Searching {
 test('one query finds the mails after the last one, and nothing if there are none', async (t) => {
   const asked: string[] = [];
   const search = mailbox([3, 7, 8, 9], asked);
-  t.deepEqual(await mailsAfter(search, 7), { uids: [8, 9], lookedUpTo: 7, more: false });
-  t.deepEqual(await mailsAfter(search, 9), { uids: [], lookedUpTo: 9, more: false });
-  t.deepEqual(await mailsAfter(mailbox([]), 9), { uids: [], lookedUpTo: 9, more: false });
+  t.deepEqual(await mailsAfter(search, 7), { uids: [8, 9], polledUpTo: 7, more: false });
+  t.deepEqual(await mailsAfter(search, 9), { uids: [], polledUpTo: 9, more: false });
+  t.deepEqual(await mailsAfter(mailbox([]), 9), { uids: [], polledUpTo: 9, more: false });
   t.is(asked.length, 2);
 });
 
@@ -53,11 +53,11 @@ test('gaps in the numbers are crossed, a very large one over several polls', asy
   const far = mailbox([5, 10_000_000]);
   let last = 5;
   for (let look = 0; look < 60; look += 1) {
-    const { uids, lookedUpTo, more } = await mailsAfter(far, last);
+    const { uids, polledUpTo, more } = await mailsAfter(far, last);
     if (uids.length > 0) return t.deepEqual(uids, [10_000_000]);
     t.true(more);
-    t.true(lookedUpTo > last);
-    last = lookedUpTo;
+    t.true(polledUpTo > last);
+    last = polledUpTo;
   }
   return t.fail('the mail was not found');
 });

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { systemTime } from '../../../cluster/index.js';
-import { nextRunsOf, triggerAnswersOf } from '../../../src/automation/management/responses.js';
+import { triggerAnswersOf } from '../../../src/automation/management/responses.js';
+import { nextRunsOf } from '../../../src/automation/triggers/schedule/next-runs.js';
 import type { TriggerRow } from '../../../src/automation/triggers/triggers.store.js';
 
 const config = { cron: '0 9 * * *', timezone: 'Europe/Berlin', message: 'x' };

@@ -59,7 +59,7 @@ function runner(t: ExecutionContext, runTurn: (order: TurnOrder) => Promise<neve
     live: { get: async () => live },
     senderBlocks: { isDenied: () => false },
     turns: { runTurn, outcomeOf: async () => undefined },
-    sender: { finish: () => Promise.reject(new Error('nothing ends')), hint: () => undefined },
+    sender: { finish: () => Promise.reject(new Error('nothing ends')), announce: () => undefined },
     seal: new MessageSealer(createSealer({ masterKey: randomBytes(32), random: systemPlatform.random })),
     plainTexts: (_, text) => text,
     ids: systemPlatform.ids,

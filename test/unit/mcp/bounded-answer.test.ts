@@ -16,14 +16,14 @@ function rows({ limit }: Arguments) {
   return { data: Array.from({ length: Number(limit) }, () => 'x'.repeat(100_000)), next_cursor: 'c' };
 }
 
-test('an answer that fits is made at once, and says nothing more', (t) => {
+test('an answer that fits is made in one call, without a note', (t) => {
   const outcome = boundedAnswer(plan(true), { limit: 3 }, rows);
   if (outcome instanceof Promise) return t.fail('a promise costs more than a small read');
   t.is(outcome.note, undefined);
   t.is(resultOf(outcome).content.length, 1);
 });
 
-test('a list over 1 MB comes in a smaller page with its cursor, and says so', async (t) => {
+test('a list over 1 MB comes in a smaller page with its cursor, and a note says so', async (t) => {
   const outcome = await boundedAnswer(plan(true), {}, async (args) => rows(args));
   t.true(Buffer.byteLength(outcome.text) <= answerBytesMax);
   t.is((outcome.answer['data'] as unknown[]).length, 3);
@@ -38,7 +38,7 @@ test('a text whose characters take three bytes is measured in bytes', (t) => {
   t.throws(() => boundedAnswer(plan(false), {}, () => ({ text })), { instanceOf: PlatformError });
 });
 
-test('what is no list, or has a row that is too large, is refused', async (t) => {
+test('an answer over 1 MB that is no list, or that has too large a row, is refused', async (t) => {
   const large = { text: 'x'.repeat(answerBytesMax) };
   t.throws(() => boundedAnswer(plan(false), {}, () => large), { message: /Narrow it/ });
   const refused = boundedAnswer(plan(true), {}, () => ({ data: [large], next_cursor: null }));

@@ -76,7 +76,7 @@ test('a turn that ended while the owner was gone is found by the count of turns'
   t.deepEqual(heard, [undefined], 'what was told is not told again');
 });
 
-test('a session that is erased is told once and not watched any more', async (t) => {
+test('the erasure of a session is reported once and ends its watch', async (t) => {
   const { ends, seen, state, say, time } = played();
   const heard: (string | undefined)[] = [];
   ends.follow(scope, 's', (id) => void heard.push(id));

@@ -33,7 +33,7 @@ export class Connections {
     asker: AbortSignal | undefined,
     work: (connection: DatabaseConnection, signal: AbortSignal) => Promise<Result>,
   ): Promise<Result> {
-    const giveBack = this.#questions.take(scope);
+    const release = this.#questions.take(scope);
     try {
       return await this.timed(async (signal) => {
         const connection = await DatabaseConnection.open(this.#parts, target, signal);
@@ -46,23 +46,23 @@ export class Connections {
         }
       }, asker);
     } finally {
-      giveBack();
+      release();
     }
   }
 
   /** A connection that stays open until either side closes it. */
   async keep(scope: TenantScope, target: Target): Promise<DatabaseConnection> {
-    const giveBack = this.#lasting.take(scope);
+    const release = this.#lasting.take(scope);
     try {
       const connection = await this.timed((signal) => DatabaseConnection.open(this.#parts, target, signal));
       this.#open.add(connection);
       void connection.closed.then(() => {
         this.#open.delete(connection);
-        giveBack();
+        release();
       });
       return connection;
     } catch (error) {
-      giveBack();
+      release();
       throw error;
     }
   }

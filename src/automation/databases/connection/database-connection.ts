@@ -152,7 +152,7 @@ export class DatabaseConnection {
   /** Closes the connection without waiting long for the server. */
   async close(): Promise<void> {
     const timer = this.#time.after(goodbyeMs, () => this.destroy());
-    // It answers once the connection is gone, which `closed` tells as well.
+    // It resolves once the connection is gone; `closed` reports that as well.
     void this.#client.end().catch(() => this.destroy());
     await this.#closed;
     timer.cancel();

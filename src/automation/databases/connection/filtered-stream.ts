@@ -15,7 +15,7 @@ export class FilteredStream extends Duplex {
     super({ allowHalfOpen: false });
     this.#socket = socket;
     this.#filter.allow(allowance);
-    // The driver listens only while it is connected; why a connection ended is told by whoever ended it.
+    // The driver listens only while it is connected. The code that ends a connection reports the reason.
     this.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => this.#receive(chunk));
     socket.on('error', (error) => this.destroy(error));

@@ -19,7 +19,7 @@ export async function openSocket(
   options: { readonly timeoutMs: number; readonly signal: AbortSignal },
 ): Promise<Socket> {
   const socket = await egress.connectGuarded(host, port, options);
-  // Heard from now on; where nobody else is told of it, the next read or write fails.
+  // Without a listener an error would end the process. The next read or write fails in any case.
   socket.on('error', () => undefined);
   if (!ssl) return socket;
   try {

@@ -4,6 +4,7 @@ import { type Ready, whenReady } from '../../../kernel/ready.js';
 import { PlatformError } from '../../../kernel/errors.js';
 import type { Store } from '../../../infra/storage/index.js';
 import type { LiveTrigger, LiveTriggers } from '../../triggers/live-triggers.js';
+import { requestsOf } from '../../triggers/types/registry.js';
 import type { WebhookAuthentication } from '../authentication.js';
 import { json } from '../../outbox/replies/formats.js';
 import { type ChannelMessage, messagesOf } from '../channels.js';
@@ -65,7 +66,8 @@ function published(agents: Pick<AgentsSubject, 'publishedAgent'>) {
 
 function webhookOf(trigger: LiveTrigger | undefined): Stop | Pick<Addressed, 'trigger' | 'config'> {
   if (trigger?.suspended === true) return refused(new PlatformError('tenant_suspended'));
-  if (trigger?.parsed.type === 'webhook') return { trigger, config: trigger.parsed.config };
+  const config = requestsOf(trigger?.parsed);
+  if (trigger !== undefined && config !== undefined) return { trigger, config };
   return refused(new PlatformError('not_found', { message: 'The webhook was not found.' }));
 }
 

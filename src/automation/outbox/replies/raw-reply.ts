@@ -1,6 +1,6 @@
 import { invalidField } from '../../../kernel/errors.js';
 import { RawReply, type RateFigures } from '../../../http/operations/index.js';
-import type { TriggerConfig } from '../../triggers/config/trigger-config.js';
+import { requestsOf, type TriggerConfig } from '../../triggers/types/registry.js';
 import type { Rendered } from './formats.js';
 
 /**
@@ -23,8 +23,8 @@ function isData(contentType: string): boolean {
 }
 
 /** Checked on save. Stored configurations with other types stay readable and are served as plain text. */
-export function refuseRenderedAcknowledgement({ type, config }: TriggerConfig): void {
-  const contentType = type === 'webhook' ? config.execution.ack_response?.content_type : undefined;
+export function refuseRenderedAcknowledgement(parsed: TriggerConfig): void {
+  const contentType = requestsOf(parsed)?.execution.ack_response?.content_type;
   if (contentType === undefined || isData(contentType)) return;
   throw invalidField(
     'trigger_config.execution.ack_response.content_type',

@@ -1,5 +1,5 @@
 import { type Ready, whenReady } from '../../../kernel/ready.js';
-import type { WebhookConfig } from '../../triggers/config/webhook-config.js';
+import type { ResponseSettings } from '../../triggers/config/webhook-config.js';
 import type { TurnOutcome } from '../../triggers/ports.js';
 import type { TurnFailure } from '../delivery-content.js';
 import { emptyTwiml, type Rendered, renderSync } from './formats.js';
@@ -18,7 +18,7 @@ const failedText = 'The agent could not answer.';
 /** The response for the caller who waits for a turn. A blocked turn looks like any other block. */
 export function syncAnswer(
   way: TextWay,
-  config: WebhookConfig,
+  config: ResponseSettings,
   ids: AnsweredTurn,
   turn: TurnOutcome,
 ): Ready<Rendered> {
@@ -41,7 +41,7 @@ export function syncAnswer(
 }
 
 /** Whether the waiting caller receives less than the whole text: only lists and TwiML are split. */
-export function isSyncAnswerCut(way: TextWay, config: WebhookConfig, turn: TurnOutcome): Ready<boolean> {
+export function isSyncAnswerCut(way: TextWay, config: ResponseSettings, turn: TurnOutcome): Ready<boolean> {
   const { split_config: split } = config.execution;
   const { format } = config.response_adapter;
   if ((format !== 'erp' && format !== 'twiml') || !split.enabled) return false;
@@ -50,7 +50,7 @@ export function isSyncAnswerCut(way: TextWay, config: WebhookConfig, turn: TurnO
 
 function syncText(
   way: TextWay,
-  { response_adapter: { format } }: WebhookConfig,
+  { response_adapter: { format } }: ResponseSettings,
   turn: TurnOutcome,
 ): Ready<string> {
   return transformed(way, textOf(turn), derivedTransform(format));
@@ -64,7 +64,7 @@ export function outgoingText(turn: TurnOutcome): string {
   return turn.outcome === 'COMPLETED' || turn.outcome === 'TIMEOUT' ? textOf(turn) : '';
 }
 
-/** What a callback is told of a turn that ended otherwise than COMPLETED; undefined for an answer. */
+/** The failure that a callback reports for a turn that did not end as COMPLETED; undefined for an answer. */
 export function failureOf({ outcome, error }: TurnOutcome): TurnFailure | undefined {
   if (outcome === 'COMPLETED') return undefined;
   return error ?? { code: outcome.toLowerCase(), message: failureTexts[outcome] };

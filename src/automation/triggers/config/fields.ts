@@ -78,3 +78,13 @@ export function withDefault<Schema extends z.ZodType>(name: string, value: strin
     schema,
   );
 }
+
+const configBytesMax = 512 * 1024;
+
+/** Bounds the size of any configuration, since it is read again with every change of its trigger. */
+export const anyConfig = z
+  .record(z.string(), z.unknown())
+  .refine(
+    (config) => Buffer.byteLength(JSON.stringify(config)) <= configBytesMax,
+    `has more than ${configBytesMax} bytes as JSON`,
+  );

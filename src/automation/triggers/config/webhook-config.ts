@@ -69,6 +69,9 @@ const sessionStrategy = z.strictObject({
 export const channelTypes = ['twilio', 'whatsapp_cloud', 'slack'] as const;
 export type ChannelType = (typeof channelTypes)[number];
 
+/** The base URLs of the channel vendors: their own, unless the operator configured others. */
+export type ChannelAddresses = Readonly<Record<ChannelType, string>>;
+
 const channel = z.strictObject({
   type: z.enum(channelTypes),
   auth: z
@@ -109,6 +112,11 @@ const webhookBase = z.object({
 export const webhookConfig = webhookBase.transform(withDependentDefaults).superRefine(refuseWhatDoesNotFit);
 
 export type WebhookConfig = ReturnType<typeof withDependentDefaults>;
+
+/** The settings by which the response to a request is written. */
+export interface ResponseSettings extends Pick<WebhookConfig, 'response_adapter'> {
+  readonly execution: Pick<WebhookConfig['execution'], 'split_config'>;
+}
 
 /** Fills defaults that depend on other fields. */
 function withDependentDefaults(given: z.output<typeof webhookBase>) {

@@ -73,6 +73,12 @@ export class Schedule {
   }
 }
 
+/** Undefined if it cannot be read, such as a zone that this node's release of Node does not know. */
+export function scheduleOf(request: ScheduleRequest, nowMs: number): Schedule | undefined {
+  const schedule = Schedule.read(request, nowMs);
+  return schedule instanceof Schedule ? schedule : undefined;
+}
+
 /** An area, usually with a place. UTC offsets are not accepted, since they ignore daylight saving. */
 const zoneName = /^[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+){0,2}$/;
 

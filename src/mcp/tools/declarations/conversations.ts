@@ -194,7 +194,7 @@ export const consumerTools: readonly Tool[] = [
   },
   {
     name: 'delete_consumer_memory',
-    title: 'Erase what is remembered of a consumer',
+    title: 'Erase the memory of a consumer',
     description:
       'Use when a person asks to be forgotten. Erases the facts that agents remember of a contact for good.',
     operation: 'consumers.forget',

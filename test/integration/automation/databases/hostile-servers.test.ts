@@ -197,7 +197,7 @@ test.serial('a statement that takes too long is given up and ended at the server
   await reader.closed;
 });
 
-test.serial('a tenant holds a bounded number of connections and gets them back', async (t) => {
+test.serial('a tenant holds a bounded number of connections, and closed ones are free again', async (t) => {
   const { port } = await startTalker(t, () => undefined);
   const person = bench.person(await bench.newTenant(), 'owner');
   const other = bench.person(await bench.newTenant(), 'owner');

@@ -6,17 +6,17 @@ import { systemRandom, systemTime } from '../../../../cluster/index.js';
 import { acceptTarget, type AcceptedRow } from '../../../../src/automation/inbox/accept-target.js';
 import {
   claimLeftBehind,
-  giveBackClaims,
+  releaseOwnClaims,
   endIfHeld,
   messageClaims,
-  putOff,
+  reschedule,
 } from '../../../../src/automation/inbox/inbox.store.js';
 import {
   deliveryClaims,
   dueSessions,
   insertDelivery,
 } from '../../../../src/automation/outbox/deliveries.store.js';
-import { lineTarget } from '../../../../src/automation/outbox/delivery-queue-target.js';
+import { queueTarget } from '../../../../src/automation/outbox/delivery-queue-target.js';
 import { type ClaimedTable, VoidClaims } from '../../../../src/infra/claims/index.js';
 import { claimMails, insertMail, mailClaims } from '../../../../src/infra/mail/mails.store.js';
 import { openBatchWriters, openStore, type Store } from '../../../../src/infra/storage/index.js';
@@ -56,23 +56,33 @@ async function two(t: ExecutionContext): Promise<{ first: Process; second: Proce
   return { first, second, gone: new Set() };
 }
 
-/** Watches one table for the second process; `looks` counts what it is told to look for. */
+/**
+ * Watches one table for the second process. `ticks` counts how often it compares the processes, `sweeps` how often it asks
+ * for a sweep.
+ */
 function watching(
   t: ExecutionContext,
   { first, second, gone }: Awaited<ReturnType<typeof two>>,
   table: ClaimedTable,
-): { readonly looks: () => number } {
-  let looks = 0;
+): { readonly sweeps: () => number; readonly ticks: () => number } {
+  let sweeps = 0;
+  let ticks = 0;
   const claims = new VoidClaims({
     store: second.store,
-    holders: { members: () => [first.name], isGone: (process) => gone.has(process) },
+    holders: {
+      members: () => {
+        ticks += 1;
+        return [first.name];
+      },
+      isGone: (process) => gone.has(process),
+    },
     time: systemTime,
     report: (_, error) => t.fail(String(error)),
   });
-  claims.add({ table, lookAtOnce: () => (looks += 1) });
+  claims.add({ table, sweepNow: () => (sweeps += 1) });
   claims.start();
   t.teardown(() => claims.stop());
-  return { looks: () => looks };
+  return { sweeps: () => sweeps, ticks: () => ticks };
 }
 
 function message(scope: TenantScope): AcceptedRow {
@@ -102,17 +112,17 @@ test.serial(
     await first.writers.writer(acceptTarget).write(row);
     const watched = watching(t, both, messageClaims);
     const claimed = () => second.store.directory((tx) => claimLeftBehind(tx, holdMs, 100));
-    await new Promise((resolve) => setTimeout(resolve, 600));
+    await eventually(() => watched.ticks() >= 3, { what: 'the second process compares three times' });
     t.deepEqual(await claimed(), [], 'a living process keeps its message');
-    t.is(watched.looks(), 0);
+    t.is(watched.sweeps(), 0);
 
     gone.add(first.name);
-    await eventually(() => watched.looks() > 0, { what: 'the second process looks' });
+    await eventually(() => watched.sweeps() > 0, { what: 'the second process sweeps' });
     const [taken] = await claimed();
     t.like(taken, { key: row.key, attempts: 2 });
     t.deepEqual(await claimed(), [], 'one process has it');
 
-    await first.store.inTenant(scope, (tx) => putOff(scope, tx, row, 0));
+    await first.store.inTenant(scope, (tx) => reschedule(scope, tx, row, 0));
     t.deepEqual(await claimed(), [], 'the first process cannot give it back');
     t.false(await first.store.inTenant(scope, (tx) => endIfHeld(scope, tx, row)));
     t.true(await second.store.inTenant(scope, (tx) => endIfHeld(scope, tx, row)));
@@ -124,9 +134,9 @@ test.serial('a message that a leaving process gives back counts no lost process'
   const scope = await insertTenant(first.store);
   const row = message(scope);
   await first.writers.writer(acceptTarget).write(row);
-  await second.store.directory((tx) => giveBackClaims(tx));
+  await second.store.directory((tx) => releaseOwnClaims(tx));
   t.deepEqual(await second.store.directory((tx) => claimLeftBehind(tx, holdMs, 100)), []);
-  await first.store.directory((tx) => giveBackClaims(tx));
+  await first.store.directory((tx) => releaseOwnClaims(tx));
   const [taken] = await second.store.directory((tx) => claimLeftBehind(tx, holdMs, 100));
   t.like(taken, { key: row.key, attempts: 1 });
 });
@@ -137,7 +147,7 @@ test.serial('a claim that commits after the end of its process was noticed is en
   const scope = await insertTenant(first.store);
   gone.add(first.name);
   const watched = watching(t, both, messageClaims);
-  await eventually(() => watched.looks() > 0, { what: 'the second process looks' });
+  await eventually(() => watched.sweeps() > 0, { what: 'the second process sweeps' });
   await first.writers.writer(acceptTarget).write(message(scope));
   const taken = await eventually(
     async () => (await second.store.directory((tx) => claimLeftBehind(tx, holdMs, 100)))[0],
@@ -165,7 +175,7 @@ test.serial(
       sealed: Buffer.from('content'),
     };
     await first.store.inTenant(scope, (tx) => insertDelivery(scope, tx, delivery));
-    const look = { tenant_id: scope.tenantId, session_id: sessionId, ended: undefined, goesOn: true };
+    const look = { tenant_id: scope.tenantId, session_id: sessionId, ended: undefined, continues: true };
     const lines = { first: lineOf(first), second: lineOf(second) };
     const sending = (await lines.first.write({ ...look, claim: randomUUID() })).first;
     t.is(sending?.id, id);
@@ -175,7 +185,7 @@ test.serial(
 
     const watched = watching(t, both, deliveryClaims);
     gone.add(first.name);
-    await eventually(() => watched.looks() > 0, { what: 'the second process looks' });
+    await eventually(() => watched.sweeps() > 0, { what: 'the second process sweeps' });
     const due = await second.store.directory((tx) => dueSessions(tx, 0, 100));
     t.true(due.some(({ session_id }) => session_id === sessionId));
     const taken = (await lines.second.write({ ...look, claim: randomUUID() })).first;
@@ -184,7 +194,7 @@ test.serial(
     const late = await lines.first.write({
       ...look,
       claim: randomUUID(),
-      goesOn: false,
+      continues: false,
       ended: {
         delivery: sending,
         next: { step: 'over', status: 'delivery_failed' },
@@ -196,7 +206,7 @@ test.serial(
 );
 
 function lineOf({ writers }: Process) {
-  return writers.writer(lineTarget({ holdMs }));
+  return writers.writer(queueTarget({ holdMs }));
 }
 
 test.serial('a mail that a process was sending when it went is due at once', async (t) => {
@@ -222,6 +232,6 @@ test.serial('a mail that a process was sending when it went is due at once', asy
   t.is((await claim()).length, 0);
   const watched = watching(t, both, mailClaims);
   gone.add(first.name);
-  await eventually(() => watched.looks() > 0, { what: 'the second process looks' });
+  await eventually(() => watched.sweeps() > 0, { what: 'the second process sweeps' });
   t.is((await claim()).length, 2);
 });

@@ -15,7 +15,7 @@ function leave(room: FairLimiter<string>, share: string): string | undefined {
   return room.next();
 }
 
-test('a share beyond its places leaves the others theirs', (t) => {
+test('a share that fills its places leaves those of the others free', (t) => {
   const room = new FairLimiter<string>({ all: 4, each: 2 });
   const hot = ['hot 1', 'hot 2', 'hot 3', 'hot 4'].map((thing) => begin(room, 'hot', thing));
   t.deepEqual(hot, [true, true, false, false]);

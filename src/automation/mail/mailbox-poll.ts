@@ -14,7 +14,7 @@ const mailsMax = 20;
 /** The bytes of mail that one poll fetches; the rest is left to the next poll, which follows immediately. */
 const fetchedBytesMax = 2 * mailBytesMax;
 /** All bytes that the server may send in one poll: the mails, one more, and the protocol around them. */
-const lookBytesMax = fetchedBytesMax + 2 * mailBytesMax;
+const pollBytesMax = fetchedBytesMax + 2 * mailBytesMax;
 /**
  * The server's share of one poll. Reading a mail is not counted: a slow mail would otherwise end every poll at the same
  * place and block the mailbox forever.
@@ -41,14 +41,14 @@ export const mailboxState = z.object({
 export type MailboxState = z.output<typeof mailboxState>;
 
 export interface FoundMails {
-  /** What was looked at. */
+  /** The numbers of the mails that were polled. */
   readonly seen: readonly number[];
   readonly evaluated: readonly EvaluatedMail[];
   readonly state: MailboxState;
   readonly more: boolean;
 }
 
-export interface MailboxLookParts {
+export interface MailboxPollParts {
   readonly intake: Pick<MailIntake, 'evaluate' | 'unreadable'>;
   readonly reader: Pick<MailReader, 'read'>;
   /** Whether mails must prove their sender. */
@@ -57,13 +57,13 @@ export interface MailboxLookParts {
 }
 
 /** One poll of an open mailbox: which mails are new, and what to do with each. */
-export class MailboxLook {
-  readonly #parts: MailboxLookParts;
+export class MailboxPoll {
+  readonly #parts: MailboxPollParts;
   readonly #found: MailTrigger;
   readonly #client: ImapFlow;
   #serverMsLeft = serverMs;
 
-  constructor(parts: MailboxLookParts, found: MailTrigger, client: ImapFlow) {
+  constructor(parts: MailboxPollParts, found: MailTrigger, client: ImapFlow) {
     this.#parts = parts;
     this.#found = found;
     this.#client = client;
@@ -72,12 +72,12 @@ export class MailboxLook {
   /** A mail that cannot be read counts as polled, so that later mails are processed. */
   take(before: MailboxState, nowMs: number): Promise<FoundMails> {
     // Reading has its own limits, and the server's time is counted at each request.
-    const budget = { ms: Infinity, bytes: lookBytesMax };
+    const budget = { ms: Infinity, bytes: pollBytesMax };
     return withinBudget(this.#client, this.#parts.time, budget, () => this.#take(before, nowMs));
   }
 
   /** Sends a request to the server within the time left of its share. */
-  async #ask<Result>(work: () => Promise<Result>, bytes = lookBytesMax): Promise<Result> {
+  async #ask<Result>(work: () => Promise<Result>, bytes = pollBytesMax): Promise<Result> {
     const { time } = this.#parts;
     const askedAtMs = time.monotonicMs();
     const budget = { ms: Math.max(0, this.#serverMsLeft), bytes };
@@ -101,7 +101,7 @@ export class MailboxLook {
     const evaluated: EvaluatedMail[] = [];
     const seen: number[] = [];
     let fetched = 0;
-    let lastUid = news.uids.length === 0 ? news.lookedUpTo : (known ?? 0);
+    let lastUid = news.uids.length === 0 ? news.polledUpTo : (known ?? 0);
     let taken = 0;
     for (const uid of news.uids.slice(0, mailsMax)) {
       if (taken > 0 && (fetched > fetchedBytesMax || time.monotonicMs() > endsAtMs)) break;
@@ -128,8 +128,8 @@ export class MailboxLook {
       if (!Number.isSafeInteger(uidNext) || uidNext < 0) {
         throw new MailboxError('The mail server does not report the next mail number (UIDNEXT).');
       }
-      const lookedUpTo = Math.max(0, uidNext - 1);
-      return { uids: await mailsSince(search, since), lookedUpTo, more: false };
+      const polledUpTo = Math.max(0, uidNext - 1);
+      return { uids: await mailsSince(search, since), polledUpTo, more: false };
     }, searchBytesMax);
   }
 

@@ -1,0 +1,46 @@
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { TenantTransaction } from '../../infra/storage/index.js';
+import type { InboxMessage } from '../messages/inbox-message.js';
+import type { TriggerRow } from '../triggers/triggers.store.js';
+import type { ConfigOf, TriggerType } from '../triggers/types/registry.js';
+
+/** The messages that one poll found, and when to poll again on this node. */
+export interface Polled {
+  readonly items: readonly InboxMessage[];
+  readonly againInMs?: number | undefined;
+}
+
+/** What a transaction that changes a trigger knows when it sets the source's position. */
+export interface ArmedRow {
+  readonly row: Pick<TriggerRow, 'id' | 'enabled' | 'revision'>;
+  /** By PostgreSQL's clock, which also decides when the source is due. */
+  readonly now: Date;
+  /** The source's start position, if it had to be queried first. */
+  readonly beginning: object | undefined;
+}
+
+/** The sources of one type of trigger, as this node polls them. */
+export interface TriggerSource<Type extends TriggerType = TriggerType> {
+  readonly type: Type;
+  /**
+   * Whether a poll keeps a connection for the next one. Then the node that polled last also polls next: others take
+   * over late polls only, and a change of the trigger is polled at once.
+   */
+  readonly keepsConnection: boolean;
+  /** Polls once. `early`: new content was announced, so the source need not be due. */
+  poll(scope: TenantScope, triggerId: string, early: boolean): Promise<Polled>;
+  /** Updates the source's position and due time in the transaction that changes its trigger. */
+  arm(tx: TenantTransaction, config: ConfigOf<Type>, armed: ArmedRow): Promise<void>;
+  /**
+   * Queries where a source starts, before the transaction, since it may take a while. Undefined if the position is kept.
+   * Refuses settings that the source itself finds wrong.
+   */
+  beginning?(
+    scope: TenantScope,
+    config: ConfigOf<Type>,
+    before?: ConfigOf<Type>,
+  ): Promise<object | undefined>;
+  /** Refuses settings that the tenant may not save; the id is undefined for a new trigger. */
+  checkSettings?(scope: TenantScope, triggerId: string | undefined, config: ConfigOf<Type>): Promise<void>;
+  stop?(): Promise<void>;
+}
