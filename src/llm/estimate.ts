@@ -3,6 +3,7 @@
  * cut off. Deliberately rough; rows with estimates say so.
  */
 import type { LlmRequest, Message } from './contract.js';
+import { simInputWords } from './sim/input-words.js';
 import { zeroUsage, outputTokens, type Usage } from './usage.js';
 
 const bytesPerToken = 4;
@@ -21,6 +22,11 @@ export function estimateInputTokens(request: LlmRequest): number {
     tokens += estimateTokens(JSON.stringify(request.tools));
   }
   return tokens;
+}
+
+/** What counting tells a caller: a model of the simulated vendor counts words. */
+export function countInputTokens(request: LlmRequest, model: string): number {
+  return model.startsWith('sim.') ? simInputWords(request) : estimateInputTokens(request);
 }
 
 function messageTokens(message: Message): number {

@@ -20,7 +20,7 @@ export {
   type CompatibleVendor,
 } from './catalogue/models-file.js';
 export { costOf, sumOfCosts } from './catalogue/price.js';
-export { assumedOutput, estimateInputTokens, estimateTokens } from './estimate.js';
+export { assumedOutput, countInputTokens, estimateInputTokens, estimateTokens } from './estimate.js';
 export { listVendorModels } from './list-models.js';
 export { historyFor, pinOf } from './history.js';
 export { LeaveController, type LeaveSignal } from '../kernel/leave-signal.js';

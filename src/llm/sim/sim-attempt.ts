@@ -7,8 +7,9 @@ import type { ClockLimits } from '../transport/attempt-clocks.js';
 import { AttemptFeed, type Attempt } from '../transport/attempt-feed.js';
 import type { CallTime } from '../transport/call-time.js';
 import { zeroUsage, type Usage } from '../usage.js';
+import { simInputWords } from './input-words.js';
 import type { SimModel } from './sim-model.js';
-import { loremPiece, wordCount, wordPieces } from './words.js';
+import { loremPiece, wordPieces } from './words.js';
 
 export interface SimAttemptOptions {
   readonly model: SimModel;
@@ -106,7 +107,7 @@ class SimAnswer {
   }
 
   #usage(): Usage {
-    const inputUncached = this.#options.request.messages.reduce((sum, each) => sum + words(each), 0);
+    const inputUncached = simInputWords(this.#options.request);
     const raw = { input_words: inputUncached, output_words: this.#count };
     return { ...zeroUsage, inputUncached, outputVisible: this.#count, raw };
   }
@@ -116,13 +117,4 @@ class SimAnswer {
 function lastUserText(messages: readonly Message[]): string {
   const last = messages.findLast((message) => message.role === 'user');
   return last?.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n') ?? '';
-}
-
-function words(message: Message): number {
-  if (message.role === 'system') return wordCount(message.content);
-  let count = 0;
-  for (const part of message.content) {
-    if (part.type === 'text' || part.type === 'context') count += wordCount(part.text);
-  }
-  return count;
 }

@@ -4,7 +4,7 @@ import type { KeyCaller } from '../../kernel/caller.js';
 import type { LeaveSignal } from '../../kernel/leave-signal.js';
 import { whenReady } from '../../kernel/ready.js';
 import type { ErrorCode } from '../../kernel/errors.js';
-import { type Catalogue } from '../../llm/index.js';
+import { type Catalogue, countInputTokens } from '../../llm/index.js';
 import {
   apiKey,
   declare,
@@ -24,7 +24,6 @@ import {
   fromMessagesRequest,
   MessagesFrames,
   resolveVendorModel,
-  toChatModels,
   toChatReply,
   toMessagesReply,
 } from '../compat/index.js';
@@ -56,7 +55,7 @@ const refusals: readonly ErrorCode[] = [
 const compatBody = z.looseObject({ model: z.string(), messages: z.array(z.unknown()) });
 
 export function compatOperations(parts: CompatParts): readonly Operation[] {
-  const { calls, catalogue, time } = parts;
+  const { calls, catalogue } = parts;
   const common = {
     method: 'POST',
     access: apiKey('llm:call'),
@@ -95,17 +94,22 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
         answer(parts, orderOf(catalogue, 'anthropic', caller, body, leaving), 'msg_', messagesForm),
     }),
     declare({
-      name: 'compat.models',
-      method: 'GET',
-      path: '/v1/models',
-      title: "List the callable models in OpenAI's format.",
-      access: apiKey('models:read'),
-      output: z.looseObject({ object: z.literal('list'), data: z.array(z.looseObject({ id: z.string() })) }),
-      dialect: 'openai',
-      async handle({ caller }) {
-        const isAvailable = await calls.vendorsOf(caller.scope);
-        const models = catalogue.all.filter(({ vendor }) => isAvailable(vendor));
-        return toChatModels(models, Math.floor(time.wallMs() / 1_000));
+      ...common,
+      name: 'compat.count-tokens',
+      audit: { exempt: 'counting tokens changes nothing' },
+      path: '/v1/messages/count_tokens',
+      title: 'Count the tokens of an Anthropic Messages request, without a call.',
+      description:
+        'An estimate by the length of the text, as the platform reserves it; exact for models of the vendor sim.',
+      rate: 'request',
+      body: compatBody.transform((body) => fromMessagesRequest({ ...body, max_tokens: 1 })),
+      output: z.object({ input_tokens: z.int().min(0) }),
+      dialect: 'anthropic',
+      async handle({ caller, body, leaving }) {
+        const order = orderOf(catalogue, 'anthropic', caller, body, leaving);
+        // Nothing is spent, so a used-up month does not matter.
+        await calls.preflight({ ...order, alreadyAdmitted: true });
+        return { input_tokens: countInputTokens(order.request, order.model) };
       },
     }),
   ];

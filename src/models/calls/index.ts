@@ -10,6 +10,7 @@ import type { Ready } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { ModelCalls } from './model-calls.js';
 import { ModelPreflight } from './model-preflight.js';
+import { compatModelOperations } from './compat-model-operations.js';
 import { compatOperations } from './compat-operations.js';
 import { callOperations } from './operations.js';
 import { providerKeyOperations } from './provider-key-operations.js';
@@ -72,6 +73,7 @@ export function createCalls(platform: CallsPlatform, options: CallsOptions): Cal
     operations: [
       ...callOperations({ calls, cache, catalogue: access.catalogue, time, report }),
       ...providerKeyOperations({ access, vault, time }),
+      ...compatModelOperations({ calls, catalogue: access.catalogue, time }),
       ...compatOperations({ calls, catalogue: access.catalogue, time, newId, report }),
     ],
     models: calls,
