@@ -76,6 +76,7 @@ export class AnswerBuilder {
         this.#stop = event.reason;
         return;
       case 'tool_call_end':
+      case 'embedding':
       case 'unknown':
     }
   }

@@ -11,7 +11,13 @@ export {
   type CallPorts,
 } from './call-ports.js';
 export { builtInModels, builtInVendors, Catalogue, type Resolution } from './catalogue/catalogue.js';
-export { modelTiers, type CatalogueModel, type ModelEntry, type TaskKind } from './catalogue/model.js';
+export {
+  modelKinds,
+  modelTiers,
+  type CatalogueModel,
+  type ModelEntry,
+  type TaskKind,
+} from './catalogue/model.js';
 export {
   CatalogueError,
   parseCompatibleVendors,
@@ -21,6 +27,7 @@ export {
 } from './catalogue/models-file.js';
 export { costOf, sumOfCosts } from './catalogue/price.js';
 export { assumedOutput, countInputTokens, estimateInputTokens, estimateTokens } from './estimate.js';
+export { numbersInReplyMax, vectorToBase64, vectorToNumbers } from './embedding.js';
 export { listVendorModels } from './list-models.js';
 export { historyFor, pinOf } from './history.js';
 export { LeaveController, type LeaveSignal } from '../kernel/leave-signal.js';

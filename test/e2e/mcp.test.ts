@@ -257,6 +257,7 @@ const withoutTool: Readonly<Record<string, string>> = {
   'llm.call': 'call_llm, for a signed-in user',
   'compat.chat-completions': 'call_llm, in the form of OpenAI',
   'compat.messages': 'call_llm, in the form of Anthropic',
+  'compat.embeddings': 'vectors are for programs, not for models',
   'compat.models': 'list_models, in the form of OpenAI',
   'compat.model': 'list_models, in the form of OpenAI',
   'compat.count-tokens': 'a call tells its tokens, and a model has no use for the count before it',

@@ -15,6 +15,8 @@ export interface ChatDialect {
   readonly asksForUsage: boolean;
   readonly sendsReasoningEffort: boolean;
   readonly billsCutStreams: boolean;
+  /** Whether the vendor has `/embeddings`. */
+  readonly embeds?: boolean;
   readonly extraHeaders?: Readonly<Record<string, string>>;
   toUsage(raw: unknown): Usage;
   /** Reads a vendor's additions to a delta or a message, such as thoughts. */

@@ -11,6 +11,7 @@ export function compatibleAdapter(vendor: string): VendorAdapter {
     asksForUsage: true,
     sendsReasoningEffort: false,
     billsCutStreams: false,
+    embeds: true,
     toUsage: chatUsage,
     readExtra: readReasoningText,
   });

@@ -11,6 +11,7 @@ export const openrouterAdapter = chatAdapter({
   asksForUsage: true,
   sendsReasoningEffort: true,
   billsCutStreams: false,
+  embeds: true,
   toUsage: openrouterUsage,
   readExtra: readReasoning,
   extraForAssistant: reasoningDetails,

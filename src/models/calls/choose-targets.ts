@@ -19,6 +19,7 @@ import {
 import { modelTiersOf } from '../../kernel/plans/index.js';
 import type { CallOrder } from './call-order.js';
 import { modelsMeant } from './closest-models.js';
+import { isOfKind, unfitFor } from './model-fit.js';
 import type { VendorAccess } from './vendor-access.js';
 
 export interface ChosenTargets {
@@ -70,6 +71,8 @@ function named(
   if ('problem' in found) throw unknownModel(found.problem, order, keyring, access);
   const { model } = found;
   if (!mayAsk(model.id)) throw notForKey(model.id);
+  const unfit = unfitFor(model, order.request);
+  if (unfit !== undefined) throw unfit;
   const tiers = modelTiersOf(order.limits.plan);
   const isAllowed = ({ tier }: CatalogueModel): boolean => tiers.includes(tier);
   if (planTargets([model], keyring, isAllowed).targets.length === 0) {
@@ -108,7 +111,9 @@ function unverified(model: string): PlatformError {
 function fallbacks(order: CallOrder, access: VendorAccess): CatalogueModel[] {
   return (order.fallbackModels ?? []).flatMap((name) => {
     const found = access.catalogue.resolve(name, undefined);
-    return 'model' in found && canRead(found.model, order) ? [found.model] : [];
+    return 'model' in found && canRead(found.model, order) && isOfKind(found.model, order.request)
+      ? [found.model]
+      : [];
   });
 }
 
@@ -150,7 +155,7 @@ function routed(order: CallOrder, keyring: Keyring, parts: ChoosingParts): Chose
   const nowMs = parts.nowMs();
   const tiers = modelTiersOf(order.limits.plan);
   const ofProvider = access.catalogue.all.filter(
-    ({ vendor }) => provider === undefined || vendor === provider,
+    (model) => (provider === undefined || model.vendor === provider) && isOfKind(model, order.request),
   );
   const models = ofProvider.filter(({ id }) => parts.mayAsk(id));
   if (models.length === 0 && ofProvider.length > 0) throw notForKey('auto');

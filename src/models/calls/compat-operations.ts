@@ -3,7 +3,6 @@ import type { Time } from '../../../cluster/index.js';
 import type { KeyCaller } from '../../kernel/caller.js';
 import type { LeaveSignal } from '../../kernel/leave-signal.js';
 import { whenReady } from '../../kernel/ready.js';
-import type { ErrorCode } from '../../kernel/errors.js';
 import { type Catalogue, countInputTokens } from '../../llm/index.js';
 import {
   apiKey,
@@ -17,6 +16,7 @@ import {
 import { type CallOrder, callSources } from './call-order.js';
 import { type CompatForm, streamCompatReply, wholeCompatReply } from './compat-reply.js';
 import type { ModelCalls } from './model-calls.js';
+import { compatRefusals } from './replies.js';
 import {
   ChatFrames,
   type CompatRequest,
@@ -39,18 +39,6 @@ export interface CompatParts {
 /** Requests contain images. */
 const bodyBytesMax = 20 * 1024 * 1024;
 
-const refusals: readonly ErrorCode[] = [
-  'missing_required_field',
-  'invalid_model',
-  'invalid_model_for_key',
-  'email_unverified',
-  'MODEL_TIER_RESTRICTED',
-  'quota_exceeded',
-  'provider_error',
-  'provider_timeout',
-  'provider_unavailable',
-];
-
 /** What the API documents show of a body; the compatible interface parses the rest. */
 const compatBody = z.looseObject({ model: z.string(), messages: z.array(z.unknown()) });
 
@@ -63,7 +51,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
     bodyRules: { maxBytes: bodyBytesMax },
     // The vendor's own form, which its clients know better than a schema here could say.
     output: z.unknown(),
-    errors: refusals,
+    errors: compatRefusals,
   } as const;
   return [
     declare({

@@ -11,6 +11,7 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { ModelCalls } from './model-calls.js';
 import { ModelPreflight } from './model-preflight.js';
 import { compatModelOperations } from './compat-model-operations.js';
+import { embeddingOperations } from './embedding-operations.js';
 import { compatOperations } from './compat-operations.js';
 import { callOperations } from './operations.js';
 import { providerKeyOperations } from './provider-key-operations.js';
@@ -74,6 +75,7 @@ export function createCalls(platform: CallsPlatform, options: CallsOptions): Cal
       ...callOperations({ calls, cache, catalogue: access.catalogue, time, report }),
       ...providerKeyOperations({ access, vault, time }),
       ...compatModelOperations({ calls, catalogue: access.catalogue, time }),
+      ...embeddingOperations({ calls, catalogue: access.catalogue }),
       ...compatOperations({ calls, catalogue: access.catalogue, time, newId, report }),
     ],
     models: calls,

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../kernel/errors.js';
 import { RawReply } from '../../http/operations/index.js';
 import type { Payer } from './model-calls.js';
 
@@ -8,3 +9,16 @@ export function payerHeaders(payer: Payer | undefined): Readonly<Record<string, 
 
 /** The caller left and does not read the reply. */
 export const toNobody = new RawReply('text/plain; charset=utf-8', '', { status: 499 });
+
+/** What a model call through a compatible interface may be refused with. */
+export const compatRefusals: readonly ErrorCode[] = [
+  'missing_required_field',
+  'invalid_model',
+  'invalid_model_for_key',
+  'email_unverified',
+  'MODEL_TIER_RESTRICTED',
+  'quota_exceeded',
+  'provider_error',
+  'provider_timeout',
+  'provider_unavailable',
+];

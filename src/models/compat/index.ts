@@ -1,10 +1,12 @@
 /** The interfaces that clients of OpenAI and Anthropic already speak: their requests, replies and streams. */
 export { resolveVendorModel } from './resolve-model.js';
+export { ignoredHeader } from './body-fields.js';
 export { type CompatRequest } from './compat-request.js';
 export { MessagesFrames } from './anthropic/frames.js';
 export { fromMessagesRequest } from './anthropic/from-request.js';
 export { toMessagesModel, toMessagesModels } from './anthropic/models.js';
 export { toMessagesReply } from './anthropic/to-reply.js';
+export { type EmbeddingsRequest, fromEmbeddingsRequest, toEmbeddingsReply } from './openai/embeddings.js';
 export { ChatFrames } from './openai/frames.js';
 export { type ChatCompletionRequest, fromChatRequest } from './openai/from-request.js';
 export { toChatModel, toChatReply } from './openai/to-reply.js';
