@@ -94,6 +94,8 @@ export interface ToolDefinition {
   readonly description?: string;
   /** JSON Schema of the arguments, always an object. */
   readonly parameters: Readonly<Record<string, unknown>>;
+  /** The vendor holds the arguments to the schema. */
+  readonly strict?: boolean;
 }
 
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
@@ -105,6 +107,8 @@ export type ResponseFormat =
       readonly type: 'json_schema';
       readonly name: string;
       readonly schema: Readonly<Record<string, unknown>>;
+      readonly strict?: boolean;
+      readonly description?: string;
     };
 
 /** Texts, or texts as tokens of the model's own vocabulary, of which a model makes one vector each. */

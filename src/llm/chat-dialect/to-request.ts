@@ -55,6 +55,7 @@ function tools(
         name: tool.name,
         ...(tool.description !== undefined && { description: tool.description }),
         parameters: tool.parameters,
+        ...(tool.strict !== undefined && { strict: tool.strict }),
       },
     })),
     ...(choice !== undefined && {
@@ -72,7 +73,12 @@ function responseFormat(request: LlmRequest): Pick<ChatCompletionCreateParams, '
   return {
     response_format: {
       type: 'json_schema',
-      json_schema: { name: format.name, schema: { ...format.schema } },
+      json_schema: {
+        name: format.name,
+        ...(format.description !== undefined && { description: format.description }),
+        schema: { ...format.schema },
+        ...(format.strict !== undefined && { strict: format.strict }),
+      },
     },
   };
 }

@@ -22,6 +22,8 @@ import type { VendorAccess } from './vendor-access.js';
 
 export { callIdFrom, type CallOrder, callSources } from './call-order.js';
 export type { ModelCalls, RunningCall, ServedCall } from './model-calls.js';
+export { compatRefusals, payerHeaders, toNobody } from './replies.js';
+export { streamedAnswer } from './stream-answer.js';
 export { type AccessSettings, type VendorAccess, vendorAccess } from './vendor-access.js';
 
 /** `changes` reports changes of a tenant's own keys. Without it they are read with every call. */

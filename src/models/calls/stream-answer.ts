@@ -22,11 +22,12 @@ export interface StreamForm {
   failure(error: PlatformError): string;
 }
 
-/** `formOf` is called when the first piece is there: only then is the answering model known. */
+/** `formOf` and `moreHeaders` are called when the first piece is there: only then is the answering model known. */
 export function streamedAnswer(
   call: RunningCall,
   formOf: () => StreamForm,
   failed: (error: unknown) => void,
+  moreHeaders: () => Readonly<Record<string, string>> = () => ({}),
 ): Promise<StreamReply | RawReply> {
   return new Promise((resolve, reject) => {
     let pen: Pen | undefined;
@@ -40,7 +41,8 @@ export function streamedAnswer(
           opened();
           return closingEvents(served, form, pen, failed);
         };
-        resolve(eventStream(run, payerHeaders(call.target?.credential.payer), opening));
+        const headers = { ...payerHeaders(call.target?.credential.payer), ...moreHeaders() };
+        resolve(eventStream(run, headers, opening));
       });
     });
     served.then(() => resolve(toNobody), reject);

@@ -10,3 +10,6 @@ export { type EmbeddingsRequest, fromEmbeddingsRequest, toEmbeddingsReply } from
 export { ChatFrames } from './openai/frames.js';
 export { type ChatCompletionRequest, fromChatRequest } from './openai/from-request.js';
 export { toChatModel, toChatReply } from './openai/to-reply.js';
+export { ResponseFrames } from './responses/frames.js';
+export { callOf, fromResponsesRequest, type ResponsesRequest } from './responses/from-request.js';
+export type { ResponseObject } from './responses/response-object.js';
