@@ -190,6 +190,16 @@ const wrong: readonly (readonly [name: string, body: object, field: RegExp])[] =
     /^input$/,
   ],
   [
+    'more numbers than this node makes',
+    {
+      model: 'sim.embed',
+      input: Array.from({ length: 25 }, () => 'x'),
+      dimensions: 16_384,
+      encoding_format: 'base64',
+    },
+    /^input$/,
+  ],
+  [
     'more numbers than an answer has',
     { model: 'text-embedding-3-large', input: Array.from({ length: 200 }, () => 'x') },
     /^input$/,

@@ -47,7 +47,7 @@ function wordsOf(text: string): readonly string[] {
 
 /** Of length 1, in numbers that 32 bits can hold. */
 function vectorOf(words: readonly string[], length: number): readonly number[] {
-  const sums = Array.from<number>({ length }).fill(0);
+  const sums = new Float64Array(length);
   for (const word of words) {
     for (let nth = 0; nth < numbersPerWord; nth += 1) {
       const hash = hashOf(word, nth);
@@ -55,10 +55,12 @@ function vectorOf(words: readonly string[], length: number): readonly number[] {
       sums[at] = (sums[at] ?? 0) + ((hash & 0x4000_0000) === 0 ? 1 : -1) * (1 + nth / numbersPerWord);
     }
   }
-  const norm = Math.hypot(...sums);
+  let squares = 0;
+  for (const sum of sums) squares += sum * sum;
   // All words cancelled each other out.
-  if (norm === 0) sums[0] = 1;
-  return sums.map((sum) => Math.fround(sum / (norm === 0 ? 1 : norm)));
+  if (squares === 0) sums[0] = 1;
+  const norm = squares === 0 ? 1 : Math.sqrt(squares);
+  return Array.from(sums, (sum) => Math.fround(sum / norm));
 }
 
 /** FNV-1a over the characters, then mixed, since the lowest bits of short words differ too little. */

@@ -49,6 +49,7 @@ function unfitInputs(model: CatalogueModel, { inputs, dimensions, encoding }: Em
     return refusal('dimensions', `The vectors of the model ${id} have at most ${model.dimensions} numbers`);
   }
   const numbers = inputs.length * (dimensions ?? model.dimensions ?? assumedDimensions);
+  // The simulated vendor computes each number on this node, so base64 does not spare it.
   const arePacked = encoding === 'base64' && capabilities.has('base64_vectors');
   if (!arePacked && numbers > numbersInReplyMax) {
     return refusal(

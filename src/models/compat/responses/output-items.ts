@@ -57,8 +57,7 @@ export class OutputItems {
       case 'thinking_end':
         return this.#endThought(event.signature);
       case 'redacted_thinking':
-        this.#closeOpen();
-        this.#thought = { ...this.#begin('rs'), signature: redactedMark + event.data, isTold: false };
+        this.#startThought().signature = redactedMark + event.data;
         return this.#closeThought();
       case 'tool_call_start':
         return this.#startCall(event.index, event.id, event.name);

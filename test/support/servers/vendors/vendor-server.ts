@@ -28,6 +28,8 @@ export interface Script {
   /** Silence with pings: the connection is alive, the answer is not. */
   readonly pingsWhileHanging?: boolean;
   readonly hangBeforeHeaders?: boolean;
+  /** The input was read before the silence, and is billed. */
+  readonly billsWhileHanging?: boolean;
   readonly pieceDelayMs?: number;
   readonly omitTerminator?: boolean;
   /** The terminator is sent and the connection stays open. */
@@ -142,7 +144,10 @@ export abstract class VendorServer {
     const script: Script = refused
       ? { status: 401, message: `Incorrect API key provided: ${seen.key ?? 'none'}.` }
       : (this.decide?.(seen) ?? this.#scripts.shift() ?? this.#byDefault);
-    if (script.hangBeforeHeaders === true) return;
+    if (script.hangBeforeHeaders === true) {
+      if (script.billsWhileHanging === true) seen.billed.input = promptTokens(seen);
+      return;
+    }
     if (script.status !== undefined) {
       response.writeHead(script.status, { 'content-type': 'application/json', ...script.headers });
       response.end(JSON.stringify(this.errorBody(script.status, script.message ?? 'scripted refusal')));
