@@ -261,6 +261,35 @@ test.serial('a caller that keeps the conversation itself sends the output back a
   t.is((await storedBy(node)).length, 0);
 });
 
+test.serial('a caller names stored output by its ids alone', async (t) => {
+  const node = await shared.tenant(t);
+  const client = clientOf(node);
+  server.script({ pieces: ['Wait'], ...weatherCall });
+  const question = { role: 'user' as const, content: 'Weather?' };
+  const asked = { model, tools: [weather] };
+  const first = await client.responses.create({ ...asked, input: [question] });
+  const references = first.output.map(({ id = '' }) => ({ type: 'item_reference' as const, id }));
+  const output = { type: 'function_call_output' as const, call_id: 'call_a', output: 'rain' };
+  const input = [question, ...references, output];
+  await client.responses.create({ ...asked, input });
+  t.deepEqual(server.requests.at(-1)?.body['messages'], [
+    question,
+    {
+      role: 'assistant',
+      content: 'Wait',
+      tool_calls: [
+        { id: 'call_a', type: 'function', function: { name: 'weather', arguments: '{"city":"Rome"}' } },
+      ],
+    },
+    { role: 'tool', tool_call_id: 'call_a', content: 'rain' },
+  ]);
+  const other = clientOf(await shared.tenant(t));
+  const stranger = await t.throwsAsync(other.responses.create({ ...asked, input }), {
+    instanceOf: OpenAI.BadRequestError,
+  });
+  t.is(stranger.param, 'input.1.id');
+});
+
 const pixel =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 

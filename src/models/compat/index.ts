@@ -12,4 +12,4 @@ export { type ChatCompletionRequest, fromChatRequest } from './openai/from-reque
 export { toChatModel, toChatReply } from './openai/to-reply.js';
 export { ResponseFrames } from './responses/frames.js';
 export { callOf, fromResponsesRequest, type ResponsesRequest } from './responses/from-request.js';
-export type { ResponseObject } from './responses/response-object.js';
+export type { OutputItem, ResponseObject } from './responses/response-object.js';

@@ -19,6 +19,7 @@ import {
   type ResponsesRequest,
   resolveVendorModel,
 } from '../compat/index.js';
+import { withStoredItems } from './item-references.js';
 import { idOfRow, shownId } from './response-id.js';
 import { type Conversation, noConversation, type StoredResponses } from './stored-responses.js';
 
@@ -46,7 +47,8 @@ export class ResponseCalls {
     const { scope, limits, keyId } = caller;
     const { given } = asked;
     const before = await this.#conversation(caller, given.previous_response_id);
-    const { request, added, ignored } = callOf(asked, before.messages);
+    const input = await withStoredItems(asked.input, scope, stored);
+    const { request, added, ignored } = callOf({ ...asked, input }, before.messages);
     stored.refuseLong(before, added);
     const found = resolveVendorModel(catalogue, given.model, 'openai');
     const begin = await calls.prepare({
@@ -63,11 +65,11 @@ export class ResponseCalls {
     const answer = new ResponseAnswer(asked, id, this.#parts);
     const keep = async (running: RunningCall): Promise<void> => {
       if (given.store === false) return;
-      const { response, content } = answer.ended(running);
+      const { response, items, content } = answer.ended(running);
       const messages: Message[] = [...added, { role: 'assistant', content }];
       // A continued answer of nothing would be an empty message, which vendors refuse.
       if (content.length === 0) messages.pop();
-      await stored.keep(scope, before, { id, response, messages });
+      await stored.keep(scope, before, { id, response, messages, items });
     };
     const call = keptCall(begin(), keep);
     const headers = () => ignoredHeader([...ignored, ...unusedBy(call, asked)]);
@@ -119,7 +121,8 @@ class ResponseAnswer {
 
   ended(call: RunningCall) {
     const { content } = this.#builder.build(originOf(call));
-    return { response: this.#framesOf(call).response, content };
+    const frames = this.#framesOf(call);
+    return { response: frames.response, items: frames.keptItems, content };
   }
 
   /** Made with the first piece: only then is the answering model known. */

@@ -3,8 +3,9 @@ import { type DirectoryTransaction, sql, type TenantTransaction } from '../../in
 
 const sealed = z.object({ sealed: z.instanceof(Buffer) });
 const size = z.object({ turns: z.number(), bytes: z.number() });
-const chained = sealed.extend({ id: z.uuid(), previous_id: z.uuid().nullable() });
-const stale = sealed.extend({ id: z.uuid(), tenant_id: z.uuid() });
+const identified = sealed.extend({ id: z.uuid() });
+const chained = identified.extend({ previous_id: z.uuid().nullable() });
+const stale = identified.extend({ tenant_id: z.uuid() });
 
 export type ChainedRow = z.output<typeof chained>;
 export type ConversationSize = z.output<typeof size>;
@@ -45,6 +46,19 @@ export function readConversation(tx: TenantTransaction, id: string): Promise<rea
       from stored_responses one join conversation next on one.id = next.previous_id
       where one.tenant_id = ${tenantId})
     select id, previous_id, sealed from conversation order by turns`);
+}
+
+/** Of these responses the oldest, as long as they have no more bytes together. */
+export function readResponses(
+  tx: TenantTransaction,
+  ids: readonly string[],
+  bytesMax: number,
+): Promise<readonly z.output<typeof identified>[]> {
+  return tx.any(sql.type(identified)`
+    select id, sealed from (
+      select id, sealed, sum(octet_length(sealed)) over (order by created_at, id) as bytes from stored_responses
+      where tenant_id = ${tx.scope.tenantId} and id = any(${sql.array([...ids], 'uuid')})) as found
+    where bytes <= ${bytesMax}`);
 }
 
 /** Whether there was one. */

@@ -6,13 +6,14 @@ import type { Sealer } from '../../infra/sealing/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import type { Message } from '../../llm/index.js';
 import { isJsonObject } from '../../http/operations/index.js';
-import type { ResponseObject } from '../compat/index.js';
+import type { OutputItem, ResponseObject } from '../compat/index.js';
 import {
   type ConversationSize,
   deleteResponse,
   insertResponse,
   readConversation,
   readResponse,
+  readResponses,
   sizeOfConversation,
 } from './responses.store.js';
 import { placeOf } from './sealed-place.js';
@@ -24,6 +25,7 @@ const bytesMax = 20 * 1024 * 1024;
 const content = z.object({
   response: z.custom<ResponseObject>(isJsonObject),
   messages: z.array(z.custom<Message>(isJsonObject)),
+  items: z.array(z.custom<OutputItem>(isJsonObject)),
 });
 
 /** A conversation so far. */
@@ -39,6 +41,8 @@ export interface Addition {
   readonly id: string;
   readonly response: ResponseObject;
   readonly messages: readonly Message[];
+  /** The output with its signatures. */
+  readonly items: readonly OutputItem[];
 }
 
 export interface StoredResponsesParts {
@@ -74,10 +78,11 @@ export class StoredResponses {
     if (bytes + bytesOf(added) > bytesMax) throw tooLong(`${bytesMax} bytes`);
   }
 
-  async keep(scope: TenantScope, before: Conversation, { id, response, messages }: Addition): Promise<void> {
+  async keep(scope: TenantScope, before: Conversation, addition: Addition): Promise<void> {
     const { store, sealer, time } = this.#parts;
+    const { id, response, messages, items } = addition;
     const sealed = sealer.seal(
-      Buffer.from(JSON.stringify({ response, messages })),
+      Buffer.from(JSON.stringify({ response, messages, items })),
       placeOf(scope.tenantId, id),
     );
     const row = {
@@ -95,6 +100,13 @@ export class StoredResponses {
     const row = await this.#parts.store.inTenant(scope, (tx) => readResponse(tx, id));
     if (row === null) throw new PlatformError('not_found');
     return this.#open(scope, id, row.sealed).response;
+  }
+
+  /** The output items of these responses, by id. */
+  async items(scope: TenantScope, ids: readonly string[]): Promise<ReadonlyMap<string, OutputItem>> {
+    const rows = await this.#parts.store.inTenant(scope, (tx) => readResponses(tx, ids, bytesMax));
+    const items = rows.flatMap(({ id, sealed }) => this.#open(scope, id, sealed).items);
+    return new Map(items.flatMap((item) => (item.id === undefined ? [] : [[item.id, item]])));
   }
 
   async delete(scope: TenantScope, id: string): Promise<void> {

@@ -2,7 +2,13 @@ import type { PlatformError } from '../../../kernel/errors.js';
 import { type LlmEvent, type Origin, type StopReason, type Usage, zeroUsage } from '../../../llm/index.js';
 import { OutputItems } from './output-items.js';
 import type { ResponsesBody } from './request-shape.js';
-import { begunResponse, endedResponse, type ResponseHead, type ResponseObject } from './response-object.js';
+import {
+  begunResponse,
+  endedResponse,
+  type OutputItem,
+  type ResponseHead,
+  type ResponseObject,
+} from './response-object.js';
 
 export interface ResponseFramesParts {
   readonly given: ResponsesBody;
@@ -53,6 +59,11 @@ export class ResponseFrames {
       completedSeconds: this.#nowSeconds(),
     });
     return this.#ended;
+  }
+
+  /** The output, for a later call that only names its items. */
+  get keptItems(): readonly OutputItem[] {
+    return this.#items.kept;
   }
 
   end(): string {

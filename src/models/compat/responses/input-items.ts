@@ -79,10 +79,8 @@ class ItemReader {
       case 'reasoning':
         return this.#reasoning(parsedAt(reasoningItem, item, field));
       case 'item_reference':
-        throw invalidField(
-          `${field}.type`,
-          'item_reference is not supported. Send the item itself, or previous_response_id',
-        );
+        // References to stored items were replaced before.
+        throw invalidField(`${field}.id`, 'names no stored item');
       default:
         throw invalidField(`${field}.type`, `${type.slice(0, 50)} is not supported`);
     }

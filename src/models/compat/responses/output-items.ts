@@ -32,6 +32,8 @@ export class OutputItems {
   readonly #sendsSignatures: boolean;
   /** In the order of their beginning; an item is there once it is closed. */
   readonly #items: (OutputItem | undefined)[] = [];
+  /** The signed thoughts, whether the signatures leave or not. */
+  readonly #signed: ResponseReasoningItem[] = [];
   readonly #calls = new Map<number, OpenCall>();
   #message: OpenItem | undefined;
   #thought: OpenThought | undefined;
@@ -46,6 +48,11 @@ export class OutputItems {
   /** The closed items. */
   get closed(): readonly OutputItem[] {
     return this.#items.filter((item) => item !== undefined);
+  }
+
+  /** The closed items with every signature, for a later call that only names them. */
+  get kept(): readonly OutputItem[] {
+    return this.closed.map((item) => this.#signed.find(({ id }) => id === item.id) ?? item);
   }
 
   add(event: LlmEvent): void {
@@ -159,14 +166,11 @@ export class OutputItems {
       this.#tell('response.reasoning_summary_text.done', { ...place, text });
       this.#tell('response.reasoning_summary_part.done', { ...place, part: summary[0] });
     }
-    const isSent = signature !== undefined && this.#sendsSignatures;
-    const item: ResponseReasoningItem = {
-      id,
-      type: 'reasoning',
-      summary,
-      ...(isSent && { encrypted_content: packSignature(signature, this.#origin) }),
-    };
-    this.#done(thought, item);
+    const item: ResponseReasoningItem = { id, type: 'reasoning', summary };
+    if (signature === undefined) return this.#done(thought, item);
+    const signed = { ...item, encrypted_content: packSignature(signature, this.#origin) };
+    this.#signed.push(signed);
+    this.#done(thought, this.#sendsSignatures ? signed : item);
   }
 
   #startCall(index: number, callId: string, name: string): void {
