@@ -9,6 +9,7 @@ const shared = sharedNodeWithOpenAi(test, server);
 const model = 'gpt-4.1-mini';
 
 const image = (image_url: string) => [{ role: 'user', content: [{ type: 'input_image', image_url }] }];
+const huge = { type: 'object', description: 'x'.repeat(10 * 1024 * 1024) };
 const withTool = (tool: object) => ({ input: 'x', tools: [tool] });
 const wrong: readonly (readonly [body: Readonly<Record<string, unknown>>, param: string])[] = [
   [{}, 'input'],
@@ -44,6 +45,8 @@ const wrong: readonly (readonly [body: Readonly<Record<string, unknown>>, param:
   [{ input: 'x', include: ['message.output_text.logprobs'] }, 'include.0'],
   [{ input: 'x', text: { verbosity: 'high' } }, 'text.verbosity'],
   [{ input: 'x', text: { format: { type: 'xml' } } }, 'text.format.type'],
+  [{ input: 'x', text: { format: { type: 'json_schema', name: 'n', schema: huge } } }, 'text.format.schema'],
+  [withTool({ type: 'function', name: 'f', parameters: huge }), 'tools.0.parameters'],
   [{ input: 'x', reasoning: { effort: 'huge' } }, 'reasoning.effort'],
   [{ input: 'x', max_output_tokens: 0 }, 'max_output_tokens'],
   [{ input: 'x', max_tokens: 5 }, 'max_tokens'],

@@ -44,7 +44,14 @@ export const bodyRules: FieldRules = {
 
 const effort = z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']);
 const name = z.string().regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, underscores or hyphens');
-const schema = z.record(z.string(), z.unknown());
+/** OpenAI takes 120,000 characters of names and values. */
+const schemaBytesMax = 128 * 1024;
+const schema = z
+  .record(z.string(), z.unknown())
+  .refine(
+    (given) => Buffer.byteLength(JSON.stringify(given)) <= schemaBytesMax,
+    `must have at most ${schemaBytesMax} bytes as JSON`,
+  );
 
 const functionTool = z.object({
   type: z.literal('function'),
