@@ -52,7 +52,7 @@ ${rows().join('\n')}
 | invocation | agent streams, webhooks, manual runs of triggers | the general form |
 | telemetry | \`/api/telemetry\` | \`{error: {code, message}}\`, every code in capitals |
 | openai | \`/v1/chat/completions\`, other paths under \`/v1\` without \`anthropic-version\` | \`{error: {message, type, param, code}}\` |
-| anthropic | \`/v1/messages\`, other paths under \`/v1\` with \`anthropic-version\` | \`{type: "error", error: {type, message, code}}\` |
+| anthropic | \`/v1/messages\`, other paths under \`/v1\` with \`anthropic-version\` | \`{type: "error", error: {type, message, code}, request_id}\` |
 
 An unknown path, a wrong method, a body that is too large and a missing credential are answered in the form of the path.
 

@@ -17,10 +17,16 @@ const backslash = 0x5c;
  * body is refused before anything is built from it. The text need not be valid JSON; `JSON.parse` checks that.
  */
 export class JsonSize {
+  readonly #valuesMax: number;
   #depth = 0;
   #values = 0;
   #inString = false;
   #escaped = false;
+
+  /** A bound of its own is for long lists of numbers, which cost least. */
+  constructor(most = valuesMax) {
+    this.#valuesMax = most;
+  }
 
   /** Counts a separate text: depth and string state start anew, the count of values continues. */
   addText(text: string): string | undefined {
@@ -60,6 +66,8 @@ export class JsonSize {
     this.#depth = depth;
     this.#values = values;
     this.#inString = inString;
-    return values > valuesMax ? `The body has more than ${valuesMax} keys and list elements.` : undefined;
+    return values > this.#valuesMax
+      ? `The body has more than ${this.#valuesMax} keys and list elements.`
+      : undefined;
   }
 }

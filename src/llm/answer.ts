@@ -88,6 +88,7 @@ export class AnswerBuilder {
         return;
       case 'chat_extra':
       case 'tool_call_end':
+      case 'embedding':
       case 'unknown':
     }
   }

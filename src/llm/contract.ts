@@ -122,6 +122,18 @@ export type ResponseFormat =
       readonly description?: string;
     };
 
+/** Texts, or texts as tokens of the model's own vocabulary, of which a model makes one vector each. */
+export interface EmbeddingRequest {
+  readonly inputs: readonly string[] | readonly (readonly number[])[];
+  /** The length of the vectors; absent: the model's own. */
+  readonly dimensions?: number;
+  /** What the caller wants. A vendor that has both is asked for the same. */
+  readonly encoding: 'float' | 'base64';
+}
+
+/** Numbers, or 32-bit floats with the lowest byte first, in base64. */
+export type EmbeddingVector = readonly number[] | string;
+
 export type ReasoningEffort = 'none' | 'low' | 'medium' | 'high';
 
 /** The two formats of requests that callers may use besides the platform's own. */
@@ -167,6 +179,8 @@ export interface LlmRequest {
   /** Later calls repeat this prompt: it is marked for vendors that keep what is marked. */
   readonly cachePrompt?: boolean;
   readonly wire?: WireRequest;
+  /** The call asks for vectors instead of an answer: `messages` is empty and `stream` false. */
+  readonly embedding?: EmbeddingRequest;
   /** Whether the vendor streams; a caller that wants a whole answer may still be served from a stream. */
   readonly stream: boolean;
 }
@@ -209,6 +223,7 @@ export type LlmEvent =
     }
   | { readonly type: 'tool_call_arguments'; readonly index: number; readonly text: string }
   | { readonly type: 'tool_call_end'; readonly index: number }
+  | { readonly type: 'embedding'; readonly index: number; readonly vector: EmbeddingVector }
   /** Cumulative: a later one replaces an earlier one. */
   | { readonly type: 'usage'; readonly usage: Usage }
   | {
@@ -252,6 +267,7 @@ export function isSignal(item: ReplyItem): boolean {
     case 'redacted_thinking':
     case 'tool_call_start':
     case 'tool_call_arguments':
+    case 'embedding':
       return true;
     default:
       return false;

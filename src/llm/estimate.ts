@@ -2,7 +2,8 @@
  * Estimates tokens that the vendor did not count: before a call, for routing and reservations, and after one that was
  * cut off. Deliberately rough; rows with estimates say so.
  */
-import type { LlmRequest, Message } from './contract.js';
+import type { EmbeddingRequest, LlmRequest, Message } from './contract.js';
+import { simInputWords } from './sim/input-words.js';
 import { zeroUsage, outputTokens, type Usage } from './usage.js';
 
 const bytesPerToken = 4;
@@ -19,12 +20,24 @@ export function estimateTokens(text: string): number {
 }
 
 export function estimateInputTokens(request: LlmRequest): number {
+  if (request.embedding !== undefined) return tokensToEmbed(request.embedding);
   let tokens = request.messages.reduce((sum, message) => sum + messageTokens(message), 0);
   if (request.tools !== undefined && request.tools.length > 0) {
     tokens += estimateTokens(JSON.stringify(request.tools));
   }
   const opaque = Math.ceil((request.wire?.opaqueBytes ?? 0) / bytesPerToken);
   return tokens + Math.min(opaque, opaqueTokensMax);
+}
+
+function tokensToEmbed({ inputs }: EmbeddingRequest): number {
+  let tokens = 0;
+  for (const input of inputs) tokens += typeof input === 'string' ? estimateTokens(input) : input.length;
+  return tokens;
+}
+
+/** What counting tells a caller: a model of the simulated vendor counts words. */
+export function countInputTokens(request: LlmRequest, model: string): number {
+  return model.startsWith('sim.') ? simInputWords(request) : estimateInputTokens(request);
 }
 
 function messageTokens(message: Message): number {
@@ -52,6 +65,7 @@ function messageTokens(message: Message): number {
 const assumedOutputTokens = 1000;
 
 export function assumedOutput(request: LlmRequest, maxOutputTokens: number): number {
+  if (request.embedding !== undefined) return 0;
   return Math.min(request.maxTokens ?? assumedOutputTokens, maxOutputTokens);
 }
 

@@ -11,7 +11,13 @@ export {
   type CallPorts,
 } from './call-ports.js';
 export { builtInModels, builtInVendors, Catalogue, type Resolution } from './catalogue/catalogue.js';
-export { modelTiers, type CatalogueModel, type ModelEntry, type TaskKind } from './catalogue/model.js';
+export {
+  modelKinds,
+  modelTiers,
+  type CatalogueModel,
+  type ModelEntry,
+  type TaskKind,
+} from './catalogue/model.js';
 export {
   CatalogueError,
   parseCompatibleVendors,
@@ -24,7 +30,8 @@ export {
 export type { CloudVendor, SecretReference } from './clouds/cloud-vendor.js';
 export { parseVendorsFile, type Reference } from './catalogue/vendors-file.js';
 export { costOf, sumOfCosts } from './catalogue/price.js';
-export { assumedOutput, estimateInputTokens, estimateTokens } from './estimate.js';
+export { assumedOutput, countInputTokens, estimateInputTokens, estimateTokens } from './estimate.js';
+export { numbersInReplyMax, vectorToBase64, vectorToNumbers } from './embedding.js';
 export { listVendorModels } from './list-models.js';
 export { honouredBy, type Honoured } from './wire/treatment.js';
 export { historyFor, pinOf } from './history.js';

@@ -1,6 +1,8 @@
 import type { AttemptStart } from './attempt-report.js';
+import { forEmbedding } from './embedding.js';
 import { historyFor } from './history.js';
 import { markedForCache } from './prompt-cache.js';
+import { openSimEmbedding } from './sim/sim-embedding.js';
 import { openSimAttempt } from './sim/sim-attempt.js';
 import { parseSimModel } from './sim/sim-model.js';
 import type { ClockLimits } from './transport/attempt-clocks.js';
@@ -32,8 +34,10 @@ export function openAttempt(start: AttemptStart, ports: AttemptPorts, clocks: Cl
   if (model.vendor === 'sim') return openSim(start, request, ports, clocks);
   const adapter = ports.adapterOf(model.vendor);
   if (adapter === undefined) return refused(model.vendor, 'no adapter for this vendor', ports, clocks);
+  const form = request.embedding === undefined ? adapter : forEmbedding(adapter, request.embedding);
+  if (form === undefined) return refused(model.vendor, 'this vendor makes no vectors', ports, clocks);
   return openHttpAttempt({
-    adapter,
+    adapter: form,
     request,
     model: {
       name: model.name,
@@ -57,6 +61,9 @@ function openSim(
   clocks: ClockLimits,
 ): Attempt {
   const { model } = start.target;
+  if (request.embedding !== undefined) {
+    return openSimEmbedding(request.embedding, model, { time: ports.time, clocks });
+  }
   const parsed = parseSimModel(model.name);
   if (parsed === undefined) return refused('sim', `no model of the name ${model.name}`, ports, clocks);
   return openSimAttempt({

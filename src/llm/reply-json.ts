@@ -41,8 +41,9 @@ export function integer(value: unknown): number | undefined {
 /** A shorter text is parsed within a few milliseconds. */
 const uncountedLength = 64 * 1024;
 
-export function parseJson(source: string): unknown {
-  if (source.length > uncountedLength && new JsonSize().addText(source) !== undefined) return undefined;
+export function parseJson(source: string, valuesMax?: number): unknown {
+  if (source.length > uncountedLength && new JsonSize(valuesMax).addText(source) !== undefined)
+    return undefined;
   try {
     return JSON.parse(source);
   } catch {

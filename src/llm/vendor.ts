@@ -1,5 +1,5 @@
 import type { Ready } from '../kernel/ready.js';
-import type { LlmRequest, ReplyItem } from './contract.js';
+import type { EmbeddingRequest, LlmRequest, ReplyItem } from './contract.js';
 import type { VendorError } from './vendor-error.js';
 
 /** The facts of a model that an adapter needs. */
@@ -57,6 +57,13 @@ export interface StreamReader {
   end(out: ReplyItem[]): void;
 }
 
+/** How a vendor makes vectors. */
+export interface EmbeddingForm {
+  toRequest(request: EmbeddingRequest, model: VendorModel): VendorRequest;
+  /** Adds the usage, if the vendor told it, and the vectors in the order of the inputs. */
+  fromReply(body: unknown, out: ReplyItem[]): void;
+}
+
 /** The interface to a vendor: pure functions without sockets and clocks. */
 export interface VendorAdapter {
   readonly vendor: string;
@@ -67,6 +74,10 @@ export interface VendorAdapter {
   toRequest(request: LlmRequest, model: VendorModel): VendorRequest;
   authorization(secret: string | undefined): Readonly<Record<string, string>>;
   reader(): StreamReader;
+  /** Absent for vendors without models that make vectors. */
+  readonly embeddings?: EmbeddingForm;
+  /** How many values a whole reply may have, if more than usual: vectors are long. */
+  readonly replyValuesMax?: number;
   /** Converts a whole reply to the items of a stream. */
   fromReply(body: unknown, out: ReplyItem[]): void;
   mapError(reply: ErrorReply): VendorError;

@@ -2,6 +2,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import test from 'ava';
 import OpenAI from 'openai';
 import { booksOf, setPlan, sharedNodeWithOpenAi } from '../support/clients/direct-calls.js';
+import type { Json } from '../support/clients/client.js';
 import { operatorToken, type TenantNode } from '../support/servers/node.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
@@ -119,6 +120,79 @@ test.serial("a token bound above the model's maximum is reduced to the maximum",
   t.is(server.requests.at(-1)?.body['max_completion_tokens'], 32_768);
   await openai(node).chat.completions.create({ ...asked, max_completion_tokens: 7 });
   t.is(server.requests.at(-1)?.body['max_completion_tokens'], 7);
+});
+
+test.serial('each client lists and reads models in the form of its own vendor', async (t) => {
+  const node = await shared.tenant(t);
+  const listed = await openai(node).models.list();
+  t.is(listed.object, 'list');
+  const one = await openai(node).models.retrieve('gpt-4.1-mini');
+  t.deepEqual([one.id, one.object, one.owned_by], ['openai.gpt-4.1-mini', 'model', 'openai']);
+  const slashed = await t.throwsAsync(openai(node).models.retrieve('openrouter.openai/gpt-5'), {
+    instanceOf: OpenAI.NotFoundError,
+  });
+  t.is(slashed.code, 'not_found', 'there is no key for that vendor here');
+  t.regex(slashed.requestID ?? '', /./);
+  const client = anthropic(node);
+  const seen: string[] = [];
+  for await (const model of client.models.list({ limit: 3 })) {
+    seen.push(model.id);
+    t.is(model.type, 'model');
+  }
+  t.deepEqual(
+    seen,
+    listed.data.map(({ id }) => id),
+  );
+  const first = await client.models.list({ limit: 2 });
+  t.deepEqual([first.first_id, first.last_id, first.has_more], [seen[0], seen[1], true]);
+  const before = await client.models.list({ limit: 2, before_id: seen[3] ?? '' });
+  t.deepEqual([before.data.map(({ id }) => id), before.has_more], [seen.slice(1, 3), true]);
+  t.is((await client.models.retrieve('sim.echo')).max_tokens, 1_000_000);
+  const unknown = await t.throwsAsync(client.models.retrieve('sim.ecko'), {
+    instanceOf: Anthropic.NotFoundError,
+  });
+  t.regex(unknown.message, /sim\.echo/);
+  t.like(unknown.error, { type: 'error', request_id: unknown.requestID });
+  await t.throwsAsync(client.models.list({ after_id: 'nobody' }), { instanceOf: Anthropic.BadRequestError });
+});
+
+test.serial("Anthropic's client counts the tokens of a request, and nothing is spent", async (t) => {
+  const node = await shared.tenant(t);
+  const client = anthropic(node);
+  const asked = { messages: question, system: 'You are brief.' };
+  t.deepEqual(await client.messages.countTokens({ model: 'sim.echo', ...asked }), { input_tokens: 5 });
+  const tool = { name: 'weather', input_schema: { type: 'object' as const } };
+  const bare = await client.messages.countTokens({ model: 'openai.gpt-4.1-mini', ...asked });
+  const more = await client.messages.countTokens({ model: 'openai.gpt-4.1-mini', ...asked, tools: [tool] });
+  t.true(bare.input_tokens > 0 && more.input_tokens > bare.input_tokens);
+  await t.throwsAsync(client.messages.countTokens({ model: 'nobody', ...asked }), {
+    instanceOf: Anthropic.BadRequestError,
+  });
+  t.is((await booksOf(node)).rows.length, 0);
+  t.is(server.requests.length, 0);
+});
+
+test.serial('paths and methods that do not exist are refused in the form of their dialect', async (t) => {
+  const { node } = await shared.tenant(t);
+  const asked = async (method: string, path: string, headers: Record<string, string> = {}) => {
+    const response = await fetch(`${node.baseUrl}${path}`, { method, headers });
+    return { status: response.status, headers: response.headers, json: (await response.json()) as Json };
+  };
+  const version = { 'anthropic-version': '2023-06-01' };
+  const lost = await asked('GET', '/v1/nowhere');
+  t.is(lost.status, 404);
+  t.deepEqual(Object.keys(lost.json.error).toSorted(), ['code', 'message', 'param', 'type']);
+  for (const [method, path, status] of [
+    ['GET', '/v1/nowhere', 404],
+    ['GET', '/v1/messages', 405],
+  ] as const) {
+    const refused = await asked(method, path, version);
+    t.is(refused.status, status);
+    const id = refused.headers.get('request-id');
+    t.is(id, refused.headers.get('x-request-id'));
+    t.like(refused.json, { type: 'error', request_id: id });
+  }
+  t.is((await asked('PUT', '/v1/chat/completions')).json.error.type, 'invalid_request_error');
 });
 
 test.serial('refusals have the dialect of the endpoint and the code of the platform', async (t) => {

@@ -22,6 +22,9 @@ test('the command changes the master key of an installation while it runs', asyn
     t.is((await client.call('POST', '/api/secrets', { ...caller, body })).status, 201);
   };
   await make(first, 'made-before');
+  const body = { model: 'sim.echo', input: 'remember me' };
+  const response = await first.client.call('POST', '/v1/responses', { key: bootstrap.api_key, body });
+  t.is(response.status, 200, response.text);
 
   const restarted = await startTestNode(t, { databaseUrl, dataDir, environment: both });
   await make(restarted, 'made-between');
@@ -40,6 +43,9 @@ test('the command changes the master key of an installation while it runs', asyn
   const last = await startTestNode(t, { databaseUrl, dataDir, environment: { TROUPE_MASTER_KEY: after } });
   const listed = await last.client.call('GET', '/api/secrets', caller);
   t.is(listed.json.count, 4, 'the token of the first node is good at the last one');
+  const again = { model: 'sim.echo', input: 'and', previous_response_id: response.json.id };
+  const continued = await last.client.call('POST', '/v1/responses', { key: bootstrap.api_key, body: again });
+  t.is(continued.json.output[0].content[0].text, 'echo: and', continued.text);
   const store = await openStore({ databaseUrl });
   t.teardown(() => store.close());
   const vault = createVault(platformOf({ store }), { masterKey: newKey, providers: () => [] });

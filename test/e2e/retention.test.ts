@@ -45,6 +45,14 @@ test('one node sweeps a tenant: rows older than its days go, younger ones stay',
   const owner = await ownerView(databaseUrl);
   t.teardown(() => owner.end());
   const { tenant_id: tenant } = bootstrap;
+  for (const input of ['an old question', 'a new question']) {
+    const body = { model: 'sim.echo', input };
+    t.is((await client.call('POST', '/v1/responses', { key: bootstrap.api_key, body })).status, 200);
+  }
+  await owner.query(
+    `update stored_responses set created_at = now() - interval '366 days'
+     where id = (select id from stored_responses order by created_at limit 1)`,
+  );
   const count = async (what: string): Promise<number> => {
     const { rows } = await owner.query<{ n: string }>(`select count(*) as n from ${what}`);
     return Number(rows[0]?.n);
@@ -113,5 +121,6 @@ test('one node sweeps a tenant: rows older than its days go, younger ones stay',
   );
   t.is(await count(`usage_rows where session_id = '${active.sessionId}'`), 0);
   t.is(await count(`audit_entries where action = 'test.old'`), 1);
+  t.is(await count('stored_responses'), 1);
   t.is(await count('execution_logs'), 0);
 });

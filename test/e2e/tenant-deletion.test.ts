@@ -43,6 +43,11 @@ test('an owner deletes the tenant: nothing of it works on any node, and no row i
   const neighbour = await makeTenant(node);
   const talk = await startConversations(node);
   await talk.say('hello');
+  const response = await client.call('POST', '/v1/responses', {
+    key,
+    body: { model: 'sim.echo', input: 'hi' },
+  });
+  t.is(response.status, 200, response.text);
   const asOwner = { token, tenant: id };
   const secret = await client.call('POST', '/api/secrets', {
     ...asOwner,

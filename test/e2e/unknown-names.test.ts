@@ -19,6 +19,13 @@ const lenient = new Set([
   'compat.chat-completions',
   'compat.messages',
   'compat.models',
+  'compat.model',
+  'compat.count-tokens',
+  'compat.response',
+  'compat.response-delete',
+  // Their own rules refuse what they do not know, or name it in a header; `user` and the like are harmless.
+  'compat.embeddings',
+  'compat.responses',
   'triggers.webhook',
   'triggers.webhook-challenge',
   'triggers.invoke',

@@ -3,6 +3,7 @@ import { inboxRemovals, outboxRemovals } from '../../automation/index.js';
 import { sessionRemovals } from '../../conversations/sessions/index.js';
 import type { Removal, Store } from '../../infra/storage/index.js';
 import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
+import { forgetResponses } from '../../models/responses/index.js';
 import { forgetCalls, forgetUsage } from '../../models/usage/index.js';
 import { forgetAuditOfDeleted } from '../../tenancy/audit/index.js';
 import { claimRemoval, removeEndedTenant } from '../../tenancy/identity/index.js';
@@ -21,6 +22,7 @@ const batches: readonly Removal[] = [
   removeFences,
   (tx, max) => forgetCalls(tx, ever, max),
   (tx, max) => forgetUsage(tx, ever, max),
+  (tx, max) => forgetResponses(tx, ever, max),
   ...outboxRemovals,
   ...inboxRemovals,
   ...sessionRemovals,

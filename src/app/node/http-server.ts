@@ -74,6 +74,7 @@ export function makeHttpServer(
       ...agents.operations,
       ...subjects.databases.operations,
       ...calls.operations,
+      ...subjects.responses.operations,
       ...consumers.operations,
       ...sessions.operations,
       ...realtime.operations,

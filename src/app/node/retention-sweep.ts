@@ -10,6 +10,7 @@ import {
 import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 import type { Retention } from '../../kernel/retention.js';
 import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
+import { forgetResponses } from '../../models/responses/index.js';
 import { blankPreviews, forgetCalls, forgetUsage } from '../../models/usage/index.js';
 import { forgetAuditEntries } from '../../tenancy/audit/index.js';
 import type { Identity } from '../../tenancy/identity/index.js';
@@ -36,6 +37,7 @@ const batches: readonly (readonly [keyof Retention, Batch])[] = [
   ['previews_days', blankPreviews],
   ['executions_days', forgetExecutions],
   ['messages_days', forgetMessages],
+  ['messages_days', forgetResponses],
   ['usage_days', forgetCalls],
   ['usage_days', forgetUsage],
   ['audit_days', forgetAuditEntries],

@@ -16,6 +16,7 @@ import { createMail } from '../../infra/mail/index.js';
 import { createMailDomains } from '../../tenancy/mail-domains/index.js';
 import { outsideIssuerOf, vendorSettings } from './outside-services.js';
 import { createQuota, FailedCredentials } from '../../tenancy/quota/index.js';
+import { createResponses } from '../../models/responses/index.js';
 import { createSandbox } from '../../infra/sandbox/index.js';
 import { createKeyedHash, createSealer } from '../../infra/sealing/index.js';
 import { createSessions, figuresOfConsumers } from '../../conversations/sessions/index.js';
@@ -117,6 +118,11 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     processId: processes.processId,
   });
   atEnd(() => calls.close());
+
+  const responses = createResponses(platform, {
+    calls: calls.models,
+    sealer,
+  });
 
   const egress = createEgress({ allow: settings.egressAllow ?? [] });
   atEnd(() => egress.close());
@@ -223,6 +229,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     keys,
     ledger,
     calls,
+    responses,
     agents,
     consumers,
     databases,

@@ -306,6 +306,8 @@ export class Exchange {
       `${contentType}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${this.head.requestId}` +
         rateLines(figures),
     );
+    // Anthropic's clients read the id from this header.
+    if (this.head.anthropicVersion !== '') response.writeHeader('Request-Id', this.head.requestId);
     for (const [name, value] of crossOrigin) response.writeHeader(name, value);
     for (const name in extra) response.writeHeader(name, extra[name] ?? '');
   }

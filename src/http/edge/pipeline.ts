@@ -296,7 +296,7 @@ export class Pipeline {
         jsonType,
         extra,
       ),
-      JSON.stringify(envelope(error, dialect)),
+      JSON.stringify(envelope(error, dialect, exchange.head.requestId)),
       this.#parts.closing(),
     );
     this.#report(progress, {

@@ -5,11 +5,17 @@ import type { PlatformError } from '../../kernel/errors.js';
 export function toAnthropicError(
   error: PlatformError,
   code: string,
+  requestId?: string,
 ): {
   type: 'error';
+  request_id?: string;
   error: { type: ErrorObject['type'] | 'request_too_large'; message: string; code: string };
 } {
-  return { type: 'error', error: { type: typeOf(error.status), message: error.message, code } };
+  return {
+    type: 'error',
+    error: { type: typeOf(error.status), message: error.message, code },
+    ...(requestId !== undefined && { request_id: requestId }),
+  };
 }
 
 function typeOf(status: number): ErrorObject['type'] | 'request_too_large' {

@@ -56,11 +56,11 @@ export function spelled(code: ErrorCode, dialect: Dialect): string {
   return dialect === 'telemetry' ? spelling.toUpperCase() : spelling;
 }
 
-/** The body of an error, in the envelope of the dialect. */
-export function envelope(error: PlatformError, dialect: Dialect): object {
+/** The body of an error, in the envelope of the dialect. Only Anthropic's has the request id; all have it as a header. */
+export function envelope(error: PlatformError, dialect: Dialect, requestId?: string): object {
   const code = spelled(error.code, dialect);
   if (dialect === 'openai') return toOpenAiError(error, code);
-  if (dialect === 'anthropic') return toAnthropicError(error, code);
+  if (dialect === 'anthropic') return toAnthropicError(error, code, requestId);
   if (dialect === 'telemetry') return { error: { code, message: error.message } };
   return {
     error: code,

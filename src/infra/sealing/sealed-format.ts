@@ -5,6 +5,7 @@ export type Purpose =
   | 'cluster secret'
   | 'execution values'
   | 'mail'
+  | 'response'
   | 'signing key'
   | 'trigger message'
   | 'vault';

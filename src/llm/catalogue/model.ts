@@ -6,6 +6,9 @@ export const modelTiers = ['economical', 'premium', 'flagship'] as const satisfi
 
 /** The kinds of task in which models differ; auto routing classifies prompts by them. */
 export const taskKinds = ['code', 'mathematics', 'reasoning', 'extraction', 'small_talk', 'general'] as const;
+/** What a model makes: answers, or vectors of its inputs. */
+export const modelKinds = ['chat', 'embedding'] as const;
+export type ModelKind = (typeof modelKinds)[number];
 export type TaskKind = (typeof taskKinds)[number];
 
 const dollars = z.number().min(0).max(100_000);
@@ -36,6 +39,11 @@ export const modelFields = z.strictObject({
   vendor: vendorName,
   /** The vendor's name of the model, if it differs from the id without the vendor. */
   vendor_model: z.string().min(1).max(200).optional(),
+  kind: z.enum(modelKinds).default('chat'),
+  /** Of an embedding model: the length of its vectors. */
+  dimensions: z.int().min(1).max(16_384).optional(),
+  /** Of an embedding model: how many inputs a call may have. */
+  max_inputs: z.int().min(1).max(2_048).optional(),
   tier: z.enum(modelTiers),
   context_window: tokens,
   max_output_tokens: tokens,
@@ -63,6 +71,9 @@ export interface CatalogueModel {
   readonly family: Family;
   /** The vendor's name of the model. */
   readonly name: string;
+  readonly kind: ModelKind;
+  readonly dimensions?: number;
+  readonly maxInputs?: number;
   readonly tier: ModelTier;
   readonly contextWindow: number;
   readonly maxOutputTokens: number;
@@ -78,6 +89,9 @@ export function fromEntry(entry: ModelEntry, family = familyOf(entry.vendor)): C
     vendor: entry.vendor,
     family,
     name: entry.vendor_model ?? entry.id.slice(entry.vendor.length + 1),
+    kind: entry.kind,
+    ...(entry.dimensions !== undefined && { dimensions: entry.dimensions }),
+    ...(entry.max_inputs !== undefined && { maxInputs: entry.max_inputs }),
     tier: entry.tier,
     contextWindow: entry.context_window,
     maxOutputTokens: entry.max_output_tokens,

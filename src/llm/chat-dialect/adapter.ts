@@ -1,5 +1,6 @@
 import type { VendorAdapter } from '../vendor.js';
 import type { ChatDialect } from './dialect.js';
+import { chatEmbeddings } from './embeddings.js';
 import { ChatStreamReader } from './from-chunk.js';
 import { fromChatReply } from './from-reply.js';
 import { mapChatError } from './map-error.js';
@@ -15,6 +16,7 @@ export function chatAdapter(dialect: ChatDialect): VendorAdapter {
       ...dialect.extraHeaders,
       ...(secret !== undefined && { authorization: `Bearer ${secret}` }),
     }),
+    ...(dialect.embeds === true && { embeddings: chatEmbeddings(dialect) }),
     reader: () => new ChatStreamReader(dialect),
     fromReply: (body, out) => fromChatReply(body, dialect, out),
     mapError: (reply) => mapChatError(dialect.vendor, reply),

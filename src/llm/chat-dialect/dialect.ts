@@ -18,6 +18,8 @@ export interface ChatDialect {
   readonly takesTopK?: boolean;
   /** Whether parts and tools may carry Anthropic's `cache_control`. */
   readonly takesCacheMarks?: boolean;
+  /** Whether the vendor has `/embeddings`. */
+  readonly embeds?: boolean;
   readonly extraHeaders?: Readonly<Record<string, string>>;
   toUsage(raw: unknown): Usage;
   /** Reads a vendor's additions to a delta or a message, such as thoughts. */

@@ -12,6 +12,7 @@ export function compatibleAdapter(vendor: string): VendorAdapter {
     sendsReasoningEffort: false,
     billsCutStreams: false,
     takesTopK: true,
+    embeds: true,
     toUsage: chatUsage,
     readExtra: readReasoningText,
   });

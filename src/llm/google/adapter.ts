@@ -1,4 +1,5 @@
 import type { VendorAdapter } from '../vendor.js';
+import { geminiEmbeddings } from './embeddings.js';
 import { GeminiStreamReader } from './from-chunk.js';
 import { fromGeminiReply } from './from-reply.js';
 import { mapGeminiError } from './map-error.js';
@@ -10,6 +11,7 @@ export const googleAdapter: VendorAdapter = {
   modelsPath: '/v1beta/models',
   toRequest: toGeminiRequest,
   authorization: (secret) => (secret === undefined ? {} : { 'x-goog-api-key': secret }),
+  embeddings: geminiEmbeddings,
   reader: () => new GeminiStreamReader(),
   fromReply: fromGeminiReply,
   mapError: mapGeminiError,

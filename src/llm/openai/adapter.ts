@@ -7,5 +7,6 @@ export const openaiAdapter = chatAdapter({
   asksForUsage: true,
   sendsReasoningEffort: true,
   billsCutStreams: false,
+  embeds: true,
   toUsage: chatUsage,
 });

@@ -13,6 +13,7 @@ export const openrouterAdapter = chatAdapter({
   billsCutStreams: false,
   takesTopK: true,
   takesCacheMarks: true,
+  embeds: true,
   toUsage: openrouterUsage,
   readExtra: readReasoning,
   extraForAssistant: reasoningDetails,

@@ -2,15 +2,16 @@
  * The built-in simulated vendor: answers without a network, for trials and load tests. A token is a word, so that the
  * figures can be checked by counting.
  */
-import type { LlmRequest, Message, ReplyItem, StopReason } from '../contract.js';
+import type { LlmRequest, ReplyItem, StopReason } from '../contract.js';
 import type { ClockLimits } from '../transport/attempt-clocks.js';
 import { AttemptFeed, type Attempt } from '../transport/attempt-feed.js';
 import type { CallTime } from '../transport/call-time.js';
 import { zeroUsage, type Usage } from '../usage.js';
+import { simInputWords } from './input-words.js';
 import type { SimModel } from './sim-model.js';
 import { type SimAnswer, toolsAnswer } from './sim-tools.js';
 import { lastUserText } from './user-text.js';
-import { loremPiece, wordCount, wordPieces } from './words.js';
+import { loremPiece, wordPieces } from './words.js';
 
 export interface SimAttemptOptions {
   readonly model: SimModel;
@@ -117,7 +118,7 @@ class Answering {
   }
 
   #usage(): Usage {
-    const inputUncached = this.#options.request.messages.reduce((sum, each) => sum + words(each), 0);
+    const inputUncached = simInputWords(this.#options.request);
     const raw = { input_words: inputUncached, output_words: this.#words };
     return { ...zeroUsage, inputUncached, outputVisible: this.#words, raw };
   }
@@ -129,13 +130,4 @@ function echo({ messages }: LlmRequest): SimAnswer {
 
 function content(text: string): ReplyItem {
   return { type: 'content', text };
-}
-
-function words(message: Message): number {
-  if (message.role === 'system') return wordCount(message.content);
-  let count = 0;
-  for (const part of message.content) {
-    if (part.type === 'text' || part.type === 'context') count += wordCount(part.text);
-  }
-  return count;
 }

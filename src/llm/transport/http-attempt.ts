@@ -284,7 +284,7 @@ class ReplyHandler implements ReplyListener {
 
   #readWhole(bytes: Buffer, out: ReplyItem[]): void {
     const { adapter } = this.#options;
-    const body = parseJson(bytes.toString('utf8'));
+    const body = parseJson(bytes.toString('utf8'), adapter.replyValuesMax);
     if (body !== undefined) {
       adapter.fromReply(body, out);
       return;

@@ -139,8 +139,10 @@ function outputPreview({ excerpt, target }: AttemptReport): string {
   return preview(secret === undefined ? excerpt : withoutSecret(excerpt, secret));
 }
 
-/** The newest input: the user's last message, or the tool results. */
-function newestInput({ messages }: LlmRequest): string {
+/** The newest input: the user's last message, the tool results, or the first text of a call for vectors. */
+function newestInput({ messages, embedding }: LlmRequest): string {
+  const [first] = embedding?.inputs ?? [];
+  if (typeof first === 'string') return first;
   const last = messages.findLast(({ role }) => role === 'user' || role === 'tool');
   if (last === undefined || last.role === 'system') return '';
   for (const part of last.content) if (part.type === 'text') return part.text;

@@ -23,6 +23,7 @@ import {
 import { modelTiersOf } from '../../kernel/plans/index.js';
 import type { CallOrder } from './call-order.js';
 import { modelsMeant } from './closest-models.js';
+import { isOfKind, unfitFor } from './model-fit.js';
 import type { VendorAccess } from './vendor-access.js';
 
 export interface ChosenTargets {
@@ -80,6 +81,8 @@ function named(
   if ('problem' in found) throw unknownModel(found.problem, order, keyring, access);
   const { model } = found;
   if (!mayAsk(model.id)) throw notForKey(model.id);
+  const unfit = unfitFor(model, order.request);
+  if (unfit !== undefined) throw unfit;
   const tiers = modelTiersOf(order.limits.plan);
   const isAllowed = ({ tier }: CatalogueModel): boolean => tiers.includes(tier);
   if (planTargets([model], keyring, isAllowed).targets.length === 0) {
@@ -120,7 +123,8 @@ function unverified(model: string): PlatformError {
 function fallbacks(order: CallOrder, access: VendorAccess): CatalogueModel[] {
   return (order.fallbackModels ?? []).flatMap((name) => {
     const found = access.catalogue.resolve(modelMeantBy(order.limits, name));
-    return 'model' in found && canServe(found.model, order) ? [found.model] : [];
+    const mayServe = 'model' in found && canServe(found.model, order) && isOfKind(found.model, order.request);
+    return mayServe ? [found.model] : [];
   });
 }
 
@@ -163,7 +167,7 @@ function routed(order: CallOrder, keyring: Keyring, parts: ChoosingParts): Chose
   const nowMs = parts.nowMs();
   const tiers = modelTiersOf(order.limits.plan);
   const ofProvider = access.catalogue.all.filter(
-    ({ vendor }) => provider === undefined || vendor === provider,
+    (model) => (provider === undefined || model.vendor === provider) && isOfKind(model, order.request),
   );
   const askable = ofProvider.filter(({ id }) => parts.mayAsk(id));
   if (askable.length === 0 && ofProvider.length > 0) throw notForKey('auto');

@@ -3,8 +3,8 @@ import type { Time } from '../../../cluster/index.js';
 import type { KeyCaller } from '../../kernel/caller.js';
 import type { LeaveSignal } from '../../kernel/leave-signal.js';
 import { whenReady } from '../../kernel/ready.js';
-import { type ErrorCode, invalidField } from '../../kernel/errors.js';
-import { type Catalogue } from '../../llm/index.js';
+import { invalidField } from '../../kernel/errors.js';
+import { countInputTokens } from '../../llm/index.js';
 import {
   apiKey,
   declare,
@@ -17,20 +17,19 @@ import {
 import { type CallOrder, callSources } from './call-order.js';
 import { type CompatForm, streamCompatReply, wholeCompatReply } from './compat-reply.js';
 import type { ModelCalls } from './model-calls.js';
+import { compatRefusals } from './replies.js';
 import {
   ChatFrames,
   type CompatRequest,
   fromChatRequest,
   fromMessagesRequest,
   MessagesFrames,
-  toChatModels,
   toChatReply,
   toMessagesReply,
 } from '../compat/index.js';
 
 export interface CompatParts {
   readonly calls: ModelCalls;
-  readonly catalogue: Catalogue;
   readonly time: Time;
   readonly newId: () => string;
   readonly report: (attempted: string, error: unknown) => void;
@@ -39,23 +38,11 @@ export interface CompatParts {
 /** Requests contain images. */
 const bodyBytesMax = 20 * 1024 * 1024;
 
-const refusals: readonly ErrorCode[] = [
-  'missing_required_field',
-  'invalid_model',
-  'invalid_model_for_key',
-  'email_unverified',
-  'MODEL_TIER_RESTRICTED',
-  'quota_exceeded',
-  'provider_error',
-  'provider_timeout',
-  'provider_unavailable',
-];
-
 /** What the API documents show of a body; the compatible interface parses the rest. */
 const compatBody = z.looseObject({ model: z.string(), messages: z.array(z.unknown()) });
 
 export function compatOperations(parts: CompatParts): readonly Operation[] {
-  const { calls, catalogue, time } = parts;
+  const { calls } = parts;
   const common = {
     method: 'POST',
     access: apiKey('llm:call'),
@@ -63,7 +50,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
     bodyRules: { maxBytes: bodyBytesMax },
     // The vendor's own form, which its clients know better than a schema here could say.
     output: z.unknown(),
-    errors: refusals,
+    errors: compatRefusals,
   } as const;
   return [
     declare({
@@ -97,17 +84,22 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
       },
     }),
     declare({
-      name: 'compat.models',
-      method: 'GET',
-      path: '/v1/models',
-      title: "List the callable models in OpenAI's format.",
-      access: apiKey('models:read'),
-      output: z.looseObject({ object: z.literal('list'), data: z.array(z.looseObject({ id: z.string() })) }),
-      dialect: 'openai',
-      async handle({ caller }) {
-        const isAvailable = await calls.vendorsOf(caller.scope);
-        const models = catalogue.all.filter(({ vendor }) => isAvailable(vendor));
-        return toChatModels(models, Math.floor(time.wallMs() / 1_000));
+      ...common,
+      name: 'compat.count-tokens',
+      audit: { exempt: 'counting tokens changes nothing' },
+      path: '/v1/messages/count_tokens',
+      title: 'Count the tokens of an Anthropic Messages request, without a call.',
+      description:
+        'An estimate by the length of the text, as the platform reserves it; exact for models of the vendor sim.',
+      rate: 'request',
+      body: compatBody.transform((body) => fromMessagesRequest({ ...body, max_tokens: 1 })),
+      output: z.object({ input_tokens: z.int().min(0) }),
+      dialect: 'anthropic',
+      async handle({ caller, body, leaving }) {
+        const order = orderOf('anthropic', caller, body, leaving);
+        // Nothing is spent, so a used-up month does not matter.
+        await calls.preflight({ ...order, alreadyAdmitted: true });
+        return { input_tokens: countInputTokens(order.request, order.model) };
       },
     }),
   ];

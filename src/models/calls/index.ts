@@ -10,6 +10,8 @@ import type { Ready } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { ModelCalls } from './model-calls.js';
 import { ModelPreflight } from './model-preflight.js';
+import { compatModelOperations } from './compat-model-operations.js';
+import { embeddingOperations } from './embedding-operations.js';
 import { compatOperations } from './compat-operations.js';
 import { callOperations } from './operations.js';
 import { providerKeyOperations } from './provider-key-operations.js';
@@ -20,6 +22,8 @@ import type { VendorAccess } from './vendor-access.js';
 
 export { callIdFrom, type CallOrder, callSources } from './call-order.js';
 export type { ModelCalls, RunningCall, ServedCall } from './model-calls.js';
+export { compatRefusals, payerHeaders, toNobody } from './replies.js';
+export { streamedAnswer } from './stream-answer.js';
 export { type AccessSettings, type VendorAccess, vendorAccess } from './vendor-access.js';
 
 /** `changes` reports changes of a tenant's own keys. Without it they are read with every call. */
@@ -74,7 +78,9 @@ export function createCalls(platform: CallsPlatform, options: CallsOptions): Cal
     operations: [
       ...callOperations({ calls, cache, catalogue: access.catalogue, time, report }),
       ...providerKeyOperations({ access, vault, time }),
-      ...compatOperations({ calls, catalogue: access.catalogue, time, newId, report }),
+      ...compatModelOperations({ calls, catalogue: access.catalogue, time }),
+      ...embeddingOperations({ calls }),
+      ...compatOperations({ calls, time, newId, report }),
     ],
     models: calls,
     preflight: new ModelPreflight(access.catalogue, calls),

@@ -17,7 +17,7 @@ import { directStream, wholeAnswer } from './direct-answer.js';
 import type { ModelCalls } from './model-calls.js';
 import { answerKey, type ResponseCache } from './response-cache.js';
 import { streamedAnswer } from './stream-answer.js';
-import { callAnswer, type CallBody, callBody, mayRepeat, modelShape, requestOf } from './shapes.js';
+import { callAnswer, type CallBody, callBody, mayRepeat, modelRow, modelShape, requestOf } from './shapes.js';
 
 /** Room for long conversations; no model takes a larger prompt. */
 const bodyBytesMax = 4 * 1024 * 1024;
@@ -117,22 +117,7 @@ export function callOperations({
       output: listShape(modelShape),
       async handle({ caller }) {
         const isAvailable = await calls.vendorsOf(caller.scope);
-        return list(
-          catalogue.all.map(({ id, vendor, tier, price, contextWindow, maxOutputTokens, capabilities }) => ({
-            id,
-            vendor,
-            tier,
-            context_window: contextWindow,
-            max_output_tokens: maxOutputTokens,
-            price: {
-              input_per_mtok: price.input_per_mtok,
-              output_per_mtok: price.output_per_mtok,
-              cached_input_per_mtok: price.cached_input_per_mtok ?? price.input_per_mtok,
-            },
-            capabilities: [...capabilities],
-            available: isAvailable(vendor),
-          })),
-        );
+        return list(catalogue.all.map((model) => modelRow(model, isAvailable(model.vendor))));
       },
     }),
   ];

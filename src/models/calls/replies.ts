@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../kernel/errors.js';
 import { RawReply } from '../../http/operations/index.js';
 import { honouredBy, type LlmRequest, type Target } from '../../llm/index.js';
 import type { Payer } from './model-calls.js';
@@ -23,3 +24,16 @@ export function ignoredHeaders(
 
 /** The caller left and does not read the reply. */
 export const toNobody = new RawReply('text/plain; charset=utf-8', '', { status: 499 });
+
+/** What a model call through a compatible interface may be refused with. */
+export const compatRefusals: readonly ErrorCode[] = [
+  'missing_required_field',
+  'invalid_model',
+  'invalid_model_for_key',
+  'email_unverified',
+  'MODEL_TIER_RESTRICTED',
+  'quota_exceeded',
+  'provider_error',
+  'provider_timeout',
+  'provider_unavailable',
+];

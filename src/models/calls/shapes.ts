@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import {
+  type CatalogueModel,
   inputTokens,
   type LlmRequest,
   type Message,
+  modelKinds,
   modelTiers,
   outputTokens,
   type Usage,
@@ -56,6 +58,7 @@ export type CallAnswer = z.input<typeof callAnswer>;
 export const modelShape = z.object({
   id: z.string(),
   vendor: z.string(),
+  kind: z.enum(modelKinds),
   tier: z.enum(modelTiers),
   context_window: z.int(),
   max_output_tokens: z.int(),
@@ -65,8 +68,32 @@ export const modelShape = z.object({
     cached_input_per_mtok: z.number(),
   }),
   capabilities: z.array(z.string()),
+  /** Of an embedding model: the length of its vectors. */
+  dimensions: z.int().optional(),
   available: z.boolean(),
 });
+
+export function modelRow(
+  { id, vendor, kind, tier, price, contextWindow, maxOutputTokens, capabilities, dimensions }: CatalogueModel,
+  available: boolean,
+): z.input<typeof modelShape> {
+  return {
+    id,
+    vendor,
+    kind,
+    tier,
+    context_window: contextWindow,
+    max_output_tokens: maxOutputTokens,
+    price: {
+      input_per_mtok: price.input_per_mtok,
+      output_per_mtok: price.output_per_mtok,
+      cached_input_per_mtok: price.cached_input_per_mtok ?? price.input_per_mtok,
+    },
+    capabilities: [...capabilities],
+    ...(dimensions !== undefined && { dimensions }),
+    available,
+  };
+}
 
 export function usageOf(usage: Usage): z.output<typeof usageShape> {
   const [input, output] = [inputTokens(usage), outputTokens(usage)];

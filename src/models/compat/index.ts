@@ -1,9 +1,14 @@
 /** The interfaces that clients of OpenAI and Anthropic already speak: their requests, replies and streams. */
-export { resolveVendorModel } from './resolve-model.js';
+export { ignoredHeader } from './body-fields.js';
 export { type CompatRequest } from './compat-request.js';
 export { MessagesFrames } from './anthropic/frames.js';
 export { fromMessagesRequest } from './anthropic/from-request.js';
+export { toMessagesModel, toMessagesModels } from './anthropic/models.js';
 export { toMessagesReply } from './anthropic/to-reply.js';
+export { type EmbeddingsRequest, fromEmbeddingsRequest, toEmbeddingsReply } from './openai/embeddings.js';
 export { ChatFrames } from './openai/frames.js';
 export { type ChatCompletionRequest, fromChatRequest } from './openai/from-request.js';
-export { toChatModels, toChatReply } from './openai/to-reply.js';
+export { toChatModel, toChatReply } from './openai/to-reply.js';
+export { ResponseFrames } from './responses/frames.js';
+export { callOf, fromResponsesRequest, type ResponsesRequest } from './responses/from-request.js';
+export type { OutputItem, ResponseObject } from './responses/response-object.js';

@@ -44,6 +44,7 @@ function errorShape(dialect: Dialect): z.ZodType {
       return z.strictObject({
         type: z.literal('error'),
         error: z.strictObject({ type: z.string(), message, code }),
+        request_id: z.string(),
       });
     default:
       return z.strictObject({

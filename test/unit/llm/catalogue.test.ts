@@ -23,8 +23,12 @@ test('the catalogue has models of every vendor and tier, with plausible prices',
         `${vendor} ${tier}`,
       );
     }
-    for (const { id, price, maxOutputTokens, contextWindow } of models) {
-      t.true(price.input_per_mtok > 0 && price.output_per_mtok >= price.input_per_mtok, id);
+    for (const { id, kind, price, maxOutputTokens, contextWindow } of models) {
+      t.true(price.input_per_mtok > 0, id);
+      t.true(
+        kind === 'embedding' ? price.output_per_mtok === 0 : price.output_per_mtok >= price.input_per_mtok,
+        id,
+      );
       t.true((price.cached_input_per_mtok ?? 0) <= price.input_per_mtok, id);
       t.true(maxOutputTokens <= contextWindow, id);
     }

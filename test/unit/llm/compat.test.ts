@@ -9,11 +9,7 @@ import { catalogue, simTarget, target, testPorts } from '../../support/servers/v
 import { compatServer, type CompatServer } from '../../support/servers/vendors/compat-server.js';
 import { OpenAiServer } from '../../support/servers/vendors/openai-server.js';
 import type { VendorServer } from '../../support/servers/vendors/vendor-server.js';
-import {
-  fromChatRequest,
-  fromMessagesRequest,
-  resolveVendorModel,
-} from '../../../src/models/compat/index.js';
+import { fromChatRequest, fromMessagesRequest } from '../../../src/models/compat/index.js';
 
 async function serve(t: ExecutionContext, vendor?: VendorServer, model = 'sim.echo'): Promise<CompatServer> {
   const ports = testPorts();
@@ -280,7 +276,7 @@ test('an endpoint refuses its unsupported features by name', (t) => {
 
 test("an endpoint accepts its vendor's own model names", (t) => {
   const named = (model: string, vendor: 'openai' | 'anthropic'): string => {
-    const found = resolveVendorModel(catalogue, model, vendor);
+    const found = catalogue.resolve(model, undefined, vendor);
     return 'model' in found ? found.model.id : found.problem;
   };
   t.is(named('gpt-4.1', 'openai'), 'openai.gpt-4.1');

@@ -1,5 +1,6 @@
 import type { ChatCompletion, ChatCompletionMessage } from 'openai/resources/chat/completions';
 import type { CompletionUsage } from 'openai/resources/completions';
+import type { Model as ChatModel } from 'openai/resources/models';
 import {
   type LlmAnswer,
   type StopReason,
@@ -113,18 +114,9 @@ export function toChatUsage(usage: Usage): CompletionUsage {
   };
 }
 
-/** `GET /v1/models`. */
-export function toChatModels(
-  models: readonly { readonly id: string; readonly vendor: string }[],
+export function toChatModel(
+  { id, vendor }: { readonly id: string; readonly vendor: string },
   createdSeconds: number,
-): { object: 'list'; data: { id: string; object: 'model'; created: number; owned_by: string }[] } {
-  return {
-    object: 'list',
-    data: models.map(({ id, vendor }) => ({
-      id,
-      object: 'model',
-      created: createdSeconds,
-      owned_by: vendor,
-    })),
-  };
+): Pick<ChatModel, keyof ChatModel> {
+  return { id, object: 'model', created: createdSeconds, owned_by: vendor };
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import {
   answerTokens,
+  isEmbedding,
   promptTokens,
   sse,
   VendorServer,
@@ -63,6 +64,13 @@ export class GeminiServer extends VendorServer {
   }
 
   whole(script: Script, seen: SeenRequest): unknown {
+    if (isEmbedding(seen)) {
+      const requests = seen.body['requests'] as { outputDimensionality?: number }[];
+      const embeddings = requests.map(({ outputDimensionality: length = 4 }, index) => ({
+        values: Array.from({ length }, (_, at) => (at === 0 ? index : 0.25)),
+      }));
+      return { embeddings: embeddings.slice(0, embeddings.length - (script.missingVectors ?? 0)) };
+    }
     const parts = [
       ...(script.thinking === undefined ? [] : [{ text: script.thinking.join(''), thought: true }]),
       ...(script.pieces === undefined ? [] : [{ text: script.pieces.join('') }]),

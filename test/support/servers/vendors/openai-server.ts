@@ -3,6 +3,7 @@ import type { ChatCompletion, ChatCompletionChunk } from 'openai/resources/chat/
 import {
   answerTokens,
   bearer,
+  isEmbedding,
   promptTokens,
   sse,
   VendorServer,
@@ -74,6 +75,7 @@ export class OpenAiServer extends VendorServer {
   }
 
   whole(script: Script, seen: SeenRequest): unknown {
+    if (isEmbedding(seen)) return this.#vectors(script, seen);
     const calls = (script.toolCalls ?? []).map((call) => ({
       id: call.id,
       type: 'function' as const,
@@ -97,6 +99,30 @@ export class OpenAiServer extends VendorServer {
       ],
       usage: this.#usage(script, seen),
     } satisfies ChatCompletion;
+  }
+
+  /** Each vector begins with its number, so that a test sees the order; they leave in the opposite order. */
+  #vectors(script: Script, seen: SeenRequest): unknown {
+    const input = seen.body['input'];
+    const count =
+      typeof input === 'string' || typeof (input as unknown[])[0] === 'number'
+        ? 1
+        : (input as unknown[]).length;
+    const length = Number(seen.body['dimensions'] ?? 4);
+    const data = Array.from({ length: count - (script.missingVectors ?? 0) }, (_, index) => {
+      const numbers = Array.from({ length }, (_each, at) => (at === 0 ? index : 0.25));
+      const packed = Buffer.from(Float32Array.from(numbers).buffer).toString('base64');
+      const embedding = seen.body['encoding_format'] === 'base64' ? packed : numbers;
+      return { object: 'embedding', index, embedding };
+    }).toReversed();
+    const prompt = promptTokens(seen);
+    const cost = this.#flavour === 'openrouter' ? { cost: 0.00042 } : {};
+    return {
+      object: 'list',
+      data,
+      model: String(seen.body['model']),
+      usage: { prompt_tokens: prompt, total_tokens: prompt, ...cost },
+    };
   }
 
   #head(seen: SeenRequest): { id: string; created: number; model: string } {

@@ -23,9 +23,13 @@ export interface Script {
   readonly cutAfter?: number;
   /** Silence after so many pieces. */
   readonly hangAfter?: number;
+  /** Vectors that are missing at the end of a reply. */
+  readonly missingVectors?: number;
   /** Silence with pings: the connection is alive, the answer is not. */
   readonly pingsWhileHanging?: boolean;
   readonly hangBeforeHeaders?: boolean;
+  /** The input was read before the silence, and is billed. */
+  readonly billsWhileHanging?: boolean;
   readonly pieceDelayMs?: number;
   readonly omitTerminator?: boolean;
   /** The terminator is sent and the connection stays open. */
@@ -155,7 +159,10 @@ export abstract class VendorServer {
     });
     const script: Script =
       this.refusalOf(seen) ?? this.decide?.(seen) ?? this.#scripts.shift() ?? this.#byDefault;
-    if (script.hangBeforeHeaders === true) return;
+    if (script.hangBeforeHeaders === true) {
+      if (script.billsWhileHanging === true) seen.billed.input = promptTokens(seen);
+      return;
+    }
     if (script.status !== undefined) {
       response.writeHead(script.status, {
         'content-type': 'application/json',
@@ -174,7 +181,7 @@ export abstract class VendorServer {
     seen.billed.input = promptTokens(seen);
     if (this.isStream(seen)) await this.#stream(script, seen, response);
     else {
-      seen.billed.output = answerTokens(script);
+      seen.billed.output = isEmbedding(seen) ? 0 : answerTokens(script);
       response.end(JSON.stringify(this.whole(script, seen)));
     }
   }
@@ -246,11 +253,26 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 export function promptTokens(seen: SeenRequest): number {
   const texts: string[] = [];
   const walk = (value: unknown): void => {
-    if (typeof value === 'string') texts.push(value);
+    if (typeof value === 'string' || typeof value === 'number') texts.push(String(value));
     else if (typeof value === 'object' && value !== null) Object.values(value).forEach(walk);
   };
-  walk([seen.body['messages'], seen.body['system'], seen.body['contents'], seen.body['systemInstruction']]);
+  const { body } = seen;
+  const requests: unknown = body['requests'];
+  const contents = Array.isArray(requests) ? requests.map((one: { content?: unknown }) => one.content) : [];
+  walk([
+    body['messages'],
+    body['system'],
+    body['contents'],
+    body['systemInstruction'],
+    body['input'],
+    contents,
+  ]);
   return texts.join(' ').split(/\s+/).filter(Boolean).length;
+}
+
+/** A call for vectors: nothing is billed but its input. */
+export function isEmbedding({ path }: SeenRequest): boolean {
+  return /embed/i.test(path);
 }
 
 /** … and a piece of the answer. */
