@@ -209,7 +209,8 @@ export type StopReason =
 /** The events of a model's answer, in the order of arrival. */
 export type LlmEvent =
   | { readonly type: 'start'; readonly id: string | undefined; readonly model: string | undefined }
-  | { readonly type: 'content'; readonly text: string }
+  /** `refusal`: the vendor marks the text as its refusal, in a field of its own. */
+  | { readonly type: 'content'; readonly text: string; readonly refusal?: true }
   | { readonly type: 'content_signature'; readonly signature: string }
   | { readonly type: 'thinking'; readonly text: string }
   | { readonly type: 'thinking_end'; readonly signature: string | undefined }

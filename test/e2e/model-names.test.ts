@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import Anthropic from '@anthropic-ai/sdk';
 import test from 'ava';
 import OpenAI from 'openai';
@@ -7,7 +10,11 @@ import type { TenantNode } from '../support/servers/node.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 const server = new OpenAiServer();
-const shared = sharedNodeWithOpenAi(test, server);
+const folder = mkdtempSync(join(tmpdir(), 'troupe-models-'));
+const modelsFile = join(folder, 'models.json');
+writeFileSync(modelsFile, JSON.stringify({ aliases: { house: 'gpt-4.1-nano', best: 'gpt-5' } }));
+test.after.always('remove the models file', () => rmSync(folder, { recursive: true }));
+const shared = sharedNodeWithOpenAi(test, server, { TROUPE_MODELS_FILE: modelsFile });
 
 const messages = [{ role: 'user' as const, content: 'Hello' }];
 const openai = ({ node, bootstrap }: TenantNode): OpenAI =>
@@ -74,6 +81,16 @@ test.serial(
     t.is((await ask(node, { model: 'fast' })).status, 400);
   },
 );
+
+test.serial("the operator's names hold for everybody, and a tenant's own come before them", async (t) => {
+  const node = await shared.tenant(t);
+  t.is((await ask(node, { model: 'house' })).json.model, 'openai.gpt-4.1-nano');
+  await patch(node, { house: 'gpt-4o', mine: 'best' });
+  t.is((await ask(node, { model: 'house' })).json.model, 'openai.gpt-4o');
+  t.is((await ask(node, { model: 'mine' })).json.model, 'openai.gpt-5');
+  const other = await shared.tenant(t);
+  t.is((await ask(other, { model: 'house' })).json.model, 'openai.gpt-4.1-nano', 'of that tenant alone');
+});
 
 test.serial('aliases are checked: their names, their models, their number', async (t) => {
   const node = await shared.tenant(t);

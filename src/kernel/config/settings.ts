@@ -256,12 +256,7 @@ export const settingTable = {
     listOf(origin),
     { fallback: '' },
   ),
-  modelsFile: setting(
-    'TROUPE_MODELS_FILE',
-    'file that extends the model catalogue and names models (`models`, `aliases`)',
-    './models.json',
-    text,
-  ),
+  modelsFile: setting('TROUPE_MODELS_FILE', 'file with further models and aliases', './models.json', text),
   sim: setting(
     'TROUPE_SIM',
     'on: enable the simulated vendor sim; default: on with `npm start` and with the demo seed, otherwise off',

@@ -114,7 +114,7 @@ export class ChatStreamReader implements StreamReader {
     const refusal = text(delta.refusal);
     if (refusal !== undefined && refusal !== '') {
       this.#refused = true;
-      out.push({ type: 'content', text: refusal });
+      out.push({ type: 'content', text: refusal, refusal: true });
     }
     for (const fragment of list(delta.tool_calls)) this.#readCall(fragment, out);
   }

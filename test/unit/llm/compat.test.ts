@@ -8,7 +8,7 @@ import { AnthropicServer } from '../../support/servers/vendors/anthropic-server.
 import { catalogue, simTarget, target, testPorts } from '../../support/servers/vendors/call-harness.js';
 import { compatServer, type CompatServer } from '../../support/servers/vendors/compat-server.js';
 import { OpenAiServer } from '../../support/servers/vendors/openai-server.js';
-import type { VendorServer } from '../../support/servers/vendors/vendor-server.js';
+import { sse, type VendorServer } from '../../support/servers/vendors/vendor-server.js';
 import { fromChatRequest, fromMessagesRequest } from '../../../src/models/compat/index.js';
 
 async function serve(t: ExecutionContext, vendor?: VendorServer, model = 'sim.echo'): Promise<CompatServer> {
@@ -135,6 +135,19 @@ test('Anthropic’s client gets a whole answer, a stream, thoughts and interleav
   t.deepEqual(second?.type === 'tool_use' ? second.input : {}, { zone: 'UTC' });
   t.is(final.stop_reason, 'tool_use');
   t.is(final.usage.output_tokens, 8);
+});
+
+test("a refusal comes in the field that OpenAI's client reads", async (t) => {
+  const vendor = new OpenAiServer();
+  const client = openai(await serve(t, vendor, 'openai.gpt-4.1'));
+  const chunk = (delta: object, finish_reason: string | null = null): string =>
+    sse({ id: 'x', object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason }] });
+  const pieces = [chunk({ role: 'assistant' }), chunk({ refusal: 'I will ' }), chunk({ refusal: 'not.' })];
+  vendor.script({ garbage: [...pieces, chunk({}, 'stop'), sse('[DONE]')].join('') });
+  const asked = { model: 'm', messages: [{ role: 'user' as const, content: 'x' }] };
+  const final = await client.chat.completions.stream(asked).finalChatCompletion();
+  t.is(final.choices[0]?.message.refusal, 'I will not.');
+  t.falsy(final.choices[0]?.message.content);
 });
 
 test('a signed thought survives the round trip, bound to its vendor', async (t) => {

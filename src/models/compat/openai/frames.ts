@@ -46,6 +46,7 @@ export class ChatFrames {
   #frame(event: LlmEvent): string {
     switch (event.type) {
       case 'content':
+        if (event.refusal === true) return this.#delta({ refusal: event.text });
         if (this.#begun && this.#extra === undefined)
           return this.#beforeText + JSON.stringify(event.text) + this.#afterText;
         return this.#delta({ content: event.text });
