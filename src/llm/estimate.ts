@@ -2,7 +2,7 @@
  * Estimates tokens that the vendor did not count: before a call, for routing and reservations, and after one that was
  * cut off. Deliberately rough; rows with estimates say so.
  */
-import type { LlmRequest, Message } from './contract.js';
+import type { FilePart, LlmRequest, Message } from './contract.js';
 import { zeroUsage, outputTokens, type Usage } from './usage.js';
 
 const bytesPerToken = 4;
@@ -31,6 +31,9 @@ function messageTokens(message: Message): number {
       case 'image':
         tokens += tokensPerImage;
         break;
+      case 'file':
+        tokens += documentTokens(part);
+        break;
       case 'tool_call':
         tokens += estimateTokens(part.name) + estimateTokens(part.arguments);
         break;
@@ -42,6 +45,15 @@ function messageTokens(message: Message): number {
     }
   }
   return tokens;
+}
+
+/** A page is charged as a picture and as its text. Pages of reports have about 60 kB in base64. */
+const tokensPerPage = 2_000;
+const charactersPerPage = 60_000;
+
+function documentTokens({ source }: FilePart): number {
+  const characters = source.kind === 'base64' ? source.data.length : 0;
+  return tokensPerPage * Math.max(1, Math.ceil(characters / charactersPerPage));
 }
 
 /** The assumed length of an answer without a bound. */

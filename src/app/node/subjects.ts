@@ -4,6 +4,8 @@ import { createAudit } from '../../tenancy/audit/index.js';
 import { budgetNotices } from './budget-notices.js';
 import { createAgents } from '../../agents/index.js';
 import { createCalls, vendorAccess } from '../../models/calls/index.js';
+import { partReader } from '../../models/parts/index.js';
+import { AnswerFit } from '../../models/response-format/index.js';
 import { createConsumers } from '../../conversations/consumers/index.js';
 import { createDatabases } from '../../automation/databases/index.js';
 import { findPromised } from '../../automation/index.js';
@@ -105,6 +107,17 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
   atEnd(() => processes.leave());
   const ledger = new Ledger(platform, { isGone: (id) => processes.isGone(id) });
   atEnd(() => ledger.stop());
+  const egress = createEgress({ allow: settings.egressAllow ?? [] });
+  atEnd(() => egress.close());
+  const sandbox = createSandbox({
+    time,
+    report: log.report,
+    processes: settings.sandboxProcesses,
+    cpuMsPerMinute: settings.sandboxCpuSeconds * 1_000,
+  });
+  atEnd(() => sandbox.close());
+  const readParts = partReader(egress);
+  const fit = new AnswerFit(sandbox);
   const calls = createCalls(platform, {
     mayUsePlatformKeys: (scope) => identity.verifiedOwners.has(scope),
     keyRules: (scope, keyId) => keys.rulesOf(scope, keyId),
@@ -114,20 +127,13 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     ledger,
     shared,
     processId: processes.processId,
+    readParts,
+    fit,
   });
   atEnd(() => calls.close());
 
-  const egress = createEgress({ allow: settings.egressAllow ?? [] });
-  atEnd(() => egress.close());
   const databases = createDatabases(platform, { vault, egress });
   atEnd(() => databases.close());
-  const sandbox = createSandbox({
-    time,
-    report: log.report,
-    processes: settings.sandboxProcesses,
-    cpuMsPerMinute: settings.sandboxCpuSeconds * 1_000,
-  });
-  atEnd(() => sandbox.close());
   const expressions = createExpressions(sandbox);
   const agents = createAgents(platform, { vault, egress, sandbox, expressions, models: calls.preflight });
   atEnd(() => agents.stop());

@@ -1,19 +1,22 @@
 import type {
   ContentBlockParam,
+  DocumentBlockParam,
   ImageBlockParam,
   MessageCreateParams,
   MessageParam,
   TextBlockParam,
   ToolUnion,
 } from '@anthropic-ai/sdk/resources/messages';
-import type {
-  AssistantPart,
-  ImagePart,
-  LlmRequest,
-  Message,
-  ReasoningEffort,
-  ToolMessage,
-  UserPart,
+import {
+  type AssistantPart,
+  documentType,
+  type FilePart,
+  type ImagePart,
+  type LlmRequest,
+  type Message,
+  type ReasoningEffort,
+  type ToolMessage,
+  type UserPart,
 } from '../contract.js';
 import { argumentsObject } from '../reply-json.js';
 import type { VendorModel, VendorRequest } from '../vendor.js';
@@ -155,7 +158,19 @@ function textBlock(text: string): TextBlockParam[] {
 }
 
 function userBlock(part: UserPart): ContentBlockParam[] {
-  return part.type === 'image' ? [imageBlock(part)] : textBlock(part.text);
+  if (part.type === 'image') return [imageBlock(part)];
+  return part.type === 'file' ? [documentBlock(part)] : textBlock(part.text);
+}
+
+function documentBlock({ source, name }: FilePart): DocumentBlockParam {
+  return {
+    type: 'document',
+    source:
+      source.kind === 'url'
+        ? { type: 'url', url: source.url }
+        : { type: 'base64', media_type: documentType, data: source.data },
+    ...(name !== undefined && { title: name }),
+  };
 }
 
 function imageBlock({ source }: ImagePart): ImageBlockParam {

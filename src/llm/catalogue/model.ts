@@ -78,8 +78,18 @@ export function fromEntry(entry: ModelEntry): CatalogueModel {
     contextWindow: entry.context_window,
     maxOutputTokens: entry.max_output_tokens,
     price: entry.price,
-    capabilities: new Set(entry.capabilities),
+    capabilities: capabilitiesOf(entry),
     quality: entry.quality,
     strengths: new Set(entry.strengths),
   };
+}
+
+/** Vendors that render the pages of a document for each of their models that sees. */
+const documentVendors: ReadonlySet<string> = new Set(['anthropic', 'openai', 'google']);
+
+function capabilitiesOf({ vendor, capabilities }: ModelEntry): ReadonlySet<string> {
+  const all = new Set(capabilities);
+  if (documentVendors.has(vendor) && all.has('vision')) all.add('documents');
+  if (vendor === 'anthropic' && all.has('vision')) all.add('document_urls');
+  return all;
 }

@@ -6,7 +6,7 @@ import type {
   ChatCompletionStreamOptions,
   ChatCompletionTool,
 } from 'openai/resources/chat/completions';
-import type { AssistantMessage, ImagePart, LlmRequest, Message, UserPart } from '../contract.js';
+import type { AssistantMessage, FilePart, ImagePart, LlmRequest, Message, UserPart } from '../contract.js';
 import type { VendorModel, VendorRequest } from '../vendor.js';
 import type { ChatDialect } from './dialect.js';
 
@@ -98,8 +98,18 @@ function toMessage(message: Message, dialect: ChatDialect): ChatCompletionMessag
 /** A single text is sent as a plain string: the oldest and smallest servers of this dialect accept nothing else. */
 function userContent(parts: readonly UserPart[]): string | ChatCompletionContentPart[] {
   const [first] = parts;
-  if (parts.length === 1 && first !== undefined && first.type !== 'image') return first.text;
-  return parts.map((part) => (part.type === 'image' ? image(part) : { type: 'text', text: part.text }));
+  if (parts.length === 1 && first !== undefined && 'text' in first) return first.text;
+  return parts.map((part) => {
+    if (part.type === 'image') return image(part);
+    return part.type === 'file' ? file(part) : { type: 'text', text: part.text };
+  });
+}
+
+/** This dialect takes no addresses of files: the platform fetches them before. A file must have a name. */
+function file({ source, name }: FilePart): ChatCompletionContentPart {
+  if (source.kind === 'url') return { type: 'text', text: source.url };
+  const data = `data:${source.mediaType};base64,${source.data}`;
+  return { type: 'file', file: { filename: name ?? 'document.pdf', file_data: data } };
 }
 
 function image(part: ImagePart): ChatCompletionContentPart {

@@ -7,7 +7,6 @@ import {
   chooseModel,
   type CircuitBreakers,
   type Credential,
-  hasImages,
   type Keyring,
   type Observations,
   type Origin,
@@ -15,10 +14,12 @@ import {
   planTargets,
   type Routing,
   type Target,
+  unreadablePart,
 } from '../../llm/index.js';
 import { modelTiersOf } from '../../kernel/plans/index.js';
 import type { CallOrder } from './call-order.js';
 import { modelsMeant } from './closest-models.js';
+import { unsupportedContent } from './unsupported-content.js';
 import type { VendorAccess } from './vendor-access.js';
 
 export interface ChosenTargets {
@@ -78,7 +79,8 @@ function named(
     const withheld = !platformKeys && access.keys.platform(model.vendor) !== undefined;
     throw withheld ? unverified(model.id) : unavailable(model.id);
   }
-  if (!canRead(model, order)) throw cannotSee(model);
+  const unreadable = unreadablePart(order.request, model.capabilities);
+  if (unreadable !== undefined) throw unsupportedContent(model.id, unreadable);
   const chain = [model, ...fallbacks(order, access)].filter(({ id }) => mayAsk(id));
   const { targets } = planTargets([...new Set(chain)], keyring, isAllowed);
   return {
@@ -169,6 +171,10 @@ function routed(order: CallOrder, keyring: Keyring, parts: ChoosingParts): Chose
   const wantsReal = choice === undefined || choice.chain.every(({ vendor }) => vendor === 'sim');
   if (wantsReal && !parts.platformKeys && models.some(isWithheld)) throw unverified('auto');
   if (choice === undefined) {
+    const part = unreadablePart(order.request, new Set());
+    const withoutParts = { ...order.request, messages: [] };
+    const isForParts = chooseModel(withoutParts, models, { tiers, isAvailable: hasKey, observed });
+    if (part !== undefined && isForParts !== undefined) throw unsupportedContent('auto', part);
     throw new PlatformError('invalid_model', {
       message: `No model in the tiers of the plan (${tiers.join(', ')}) is available for this request.`,
     });
@@ -196,14 +202,7 @@ function unknownModel(
 }
 
 function canRead({ capabilities }: CatalogueModel, { request }: CallOrder): boolean {
-  return capabilities.has('vision') || !hasImages(request);
-}
-
-function cannotSee({ id }: CatalogueModel): PlatformError {
-  return new PlatformError('validation_error', {
-    message: `The model ${id} does not accept images. Choose a model with the capability "vision".`,
-    details: { field: 'messages', issue: 'contains images, which the model does not accept' },
-  });
+  return unreadablePart(request, capabilities) === undefined;
 }
 
 function unavailable(model: string): PlatformError {

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { invalidField } from '../../../kernel/errors.js';
 import { JsonSize } from '../../../http/operations/index.js';
-import { imageFromUrl, parseCompatBody, type CompatRequest } from '../compat-request.js';
+import { fileFromData, imageFromUrl, parseCompatBody, type CompatRequest } from '../compat-request.js';
 import type { AssistantPart, LlmRequest, Message, UserPart } from '../../../llm/index.js';
 
 const textPart = z.object({ type: z.literal('text'), text: z.string() });
@@ -10,6 +10,15 @@ const refusalPart = z
   .object({ type: z.literal('refusal'), refusal: z.string() })
   .transform(({ refusal }) => ({ type: 'text' as const, text: refusal }));
 const imagePart = z.object({ type: z.literal('image_url'), image_url: z.object({ url: z.string().min(1) }) });
+const filePart = z.object({
+  type: z.literal('file'),
+  file: z.object({
+    file_data: z
+      .string({ error: 'is required: files that were uploaded to a vendor (file_id) are not known here' })
+      .min(1),
+    filename: z.string().max(255).nullish(),
+  }),
+});
 const textContent = z.union([z.string(), z.array(textPart)]);
 
 const toolCall = z.object({
@@ -22,7 +31,7 @@ const message = z.discriminatedUnion('role', [
   z.object({ role: z.literal(['system', 'developer']), content: textContent }),
   z.object({
     role: z.literal('user'),
-    content: z.union([z.string(), z.array(z.union([textPart, imagePart]))]),
+    content: z.union([z.string(), z.array(z.discriminatedUnion('type', [textPart, imagePart, filePart]))]),
   }),
   z.object({
     role: z.literal('assistant'),
@@ -120,7 +129,7 @@ function messages(given: ChatRequest): Message[] {
       case 'developer':
         return { role: 'system', content: plainText(each.content) };
       case 'user':
-        return { role: 'user', content: userParts(each.content) };
+        return { role: 'user', content: userParts(each.content, `messages.${index}.content`) };
       case 'assistant': {
         const content: AssistantPart[] = [];
         const said = plainText(each.content ?? '') + (each.refusal ?? '');
@@ -160,11 +169,20 @@ function plainText(content: string | readonly { readonly text: string }[]): stri
 
 function userParts(
   content: Extract<ChatRequest['messages'][number], { role: 'user' }>['content'],
+  field: string,
 ): UserPart[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
-  return content.map((part) =>
-    part.type === 'text' ? { type: 'text', text: part.text } : imageFromUrl(part.image_url.url),
-  );
+  return content.map((part, at): UserPart => {
+    const place = `${field}.${at}`;
+    switch (part.type) {
+      case 'text':
+        return { type: 'text', text: part.text };
+      case 'image_url':
+        return { ...imageFromUrl(part.image_url.url), field: place };
+      case 'file':
+        return fileFromData(part.file.file_data, part.file.filename ?? undefined, place);
+    }
+  });
 }
 
 function tools(given: ChatRequest): Pick<LlmRequest, 'tools' | 'toolChoice' | 'parallelToolCalls'> {
