@@ -151,7 +151,7 @@ function capabilityFor({ type, source }: ImagePart | FilePart): string | undefin
 
 /** The first part of the request that a model with these capabilities cannot take. */
 export function unreadablePart(
-  { messages }: LlmRequest,
+  { messages }: Pick<LlmRequest, 'messages'>,
   capabilities: ReadonlySet<string>,
 ): ImagePart | FilePart | undefined {
   for (const message of messages) {

@@ -258,6 +258,7 @@ const withoutTool: Readonly<Record<string, string>> = {
   'compat.chat-completions': 'call_llm, in the form of OpenAI',
   'compat.messages': 'call_llm, in the form of Anthropic',
   'compat.models': 'list_models, in the form of OpenAI',
+  'attachments.get': 'get_session lists attachments; their bytes are no text for a model',
   'executions.stream': 'chat_with_agent with the same idempotency key joins a turn',
   'sessions.create': 'chat_with_agent opens sessions',
   'sessions.monitor': 'a stream of five minutes; subscriptions tell of changes',

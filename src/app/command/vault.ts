@@ -3,6 +3,7 @@ import type { Environment } from '../../kernel/config/index.js';
 import { tenantScope } from '../../kernel/tenant-scope.js';
 import { type Command, isId, readArguments, usageError, unknownAction } from './command.js';
 import { resealTriggers } from '../../automation/index.js';
+import { resealAttachments } from '../../conversations/attachments/index.js';
 import { withManagement } from './management.js';
 
 const usage = 'vault rotate [--tenant ID]';
@@ -24,6 +25,7 @@ export const vaultCommand: Command = {
       await identity.resealSigningKeys();
       await mail.reseal();
       await resealTriggers(store, sealer);
+      await resealAttachments(store, sealer);
       process.stdout.write(
         `${wrapped} data keys were wrapped again. The previous key is no longer needed.\n`,
       );

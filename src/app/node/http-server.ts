@@ -2,6 +2,7 @@ import { createAuthenticator } from '../../http/authentication/index.js';
 import { actorOf } from '../../kernel/caller.js';
 import { version } from '../../kernel/config/index.js';
 import { Metrics, type ReadinessCheck, RecentErrors } from '../../infra/diagnostics/index.js';
+import { attachmentOperations } from '../../conversations/attachments/index.js';
 import { exportOperations } from '../../http/exports/index.js';
 import { createDocuments } from '../../http/documents/index.js';
 import { createRequestReporter, edgeMeasures, EdgeServer } from '../../http/edge/index.js';
@@ -78,6 +79,7 @@ export function makeHttpServer(
       ...calls.operations,
       ...consumers.operations,
       ...sessions.operations,
+      ...attachmentOperations(subjects.attachments),
       ...realtime.operations,
       ...subjects.audit.operations,
       ...exportOperations(

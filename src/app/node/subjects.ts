@@ -6,6 +6,7 @@ import { createAgents } from '../../agents/index.js';
 import { createCalls, vendorAccess } from '../../models/calls/index.js';
 import { partReader } from '../../models/parts/index.js';
 import { AnswerFit } from '../../models/response-format/index.js';
+import { Attachments } from '../../conversations/attachments/index.js';
 import { createConsumers } from '../../conversations/consumers/index.js';
 import { createDatabases } from '../../automation/databases/index.js';
 import { findPromised } from '../../automation/index.js';
@@ -143,6 +144,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     tools: agents.tools,
     runnableAgent: (scope, id, role) => agents.runnableAgent(scope, id, role),
     contextStrict: settings.contextStrict,
+    fit,
     refusalOf,
   });
   const consumers = createConsumers(platform, {
@@ -150,7 +152,17 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     hash: createKeyedHash(masterKey, settings.previousMasterKeys),
   });
   atEnd(() => consumers.stop());
+  const attachments = new Attachments({
+    store: platform.store,
+    sealer,
+    readParts,
+    time,
+    newId: () => platform.ids.uuid(),
+    report: log.report,
+  });
   const sessions = createSessions(platform, {
+    attachments,
+    fit,
     actors,
     agents,
     models: calls.models,
@@ -232,6 +244,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     consumers,
     databases,
     sessions,
+    attachments,
     triggers,
     retention,
     deletion,

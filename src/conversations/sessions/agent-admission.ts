@@ -4,7 +4,7 @@ import type { AgentsSubject, RunnableAgent } from '../../agents/index.js';
 import { callSources, type ModelCalls } from '../../models/calls/index.js';
 import type { TenantCaller } from '../../kernel/caller.js';
 import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
-import { LeaveController } from '../../llm/index.js';
+import { LeaveController, type UserPart } from '../../llm/index.js';
 import type { AgentWindowService } from './agent-window.actor.js';
 
 export interface AgentAdmissionParts {
@@ -30,9 +30,17 @@ export class AgentAdmission {
   }
 
   /** Refuses before the turn begins, so that the refusal is an HTTP error and not an event. */
-  async admit(caller: TenantCaller, agentId: string): Promise<RunnableAgent> {
+  async admit(
+    caller: TenantCaller,
+    agentId: string,
+    parts: readonly UserPart[] = [],
+  ): Promise<RunnableAgent> {
     const agent = await this.agentFor(caller, agentId);
-    await this.#preflightModel({ ...caller, keyId: caller.kind === 'key' ? caller.keyId : null }, agent);
+    await this.#preflightModel(
+      { ...caller, keyId: caller.kind === 'key' ? caller.keyId : null },
+      agent,
+      parts,
+    );
     await this.#countTurn(caller, agent);
     return agent;
   }
@@ -41,10 +49,14 @@ export class AgentAdmission {
    * The same for a turn of a trigger, which has no caller: only published agents, without a check of the allowed
    * users.
    */
-  async admitUnasked(tenant: TenantWork, agentId: string): Promise<RunnableAgent> {
+  async admitUnasked(
+    tenant: TenantWork,
+    agentId: string,
+    parts: readonly UserPart[] = [],
+  ): Promise<RunnableAgent> {
     const agent = await this.#parts.agents.runnableAgent(tenant.scope, agentId, 'member');
     if (agent === undefined) throw new PlatformError('agent_not_found');
-    await this.#preflightModel(tenant, agent);
+    await this.#preflightModel(tenant, agent, parts);
     await this.#countTurn(tenant, agent);
     return agent;
   }
@@ -82,6 +94,7 @@ export class AgentAdmission {
   async #preflightModel(
     { scope, limits, keyId = null }: TenantWork,
     { id, snapshot }: RunnableAgent,
+    parts: readonly UserPart[] = [],
   ): Promise<void> {
     const { model, fallback_models: fallbackModels } = snapshot.llm_config;
     await this.#parts.models.preflight({
@@ -94,7 +107,7 @@ export class AgentAdmission {
       agentBudget: snapshot.metadata.budget ?? undefined,
       model,
       fallbackModels,
-      request: { messages: [], stream: true },
+      request: { messages: parts.length === 0 ? [] : [{ role: 'user', content: parts }], stream: true },
       signal: neverLeft,
     });
   }

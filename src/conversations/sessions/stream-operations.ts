@@ -16,7 +16,8 @@ import type { Sessions } from './sessions.js';
 
 /** The limit of a chat turn; the caller's option can only shorten it. */
 const chatDeadlineMs = 150_000;
-const bodyBytesMax = 4 * 1024 * 1024;
+/** Room for attachments. */
+const bodyBytesMax = 20 * 1024 * 1024;
 
 const eventsDescription =
   'Server-sent events, each with `id`, `event` and `data`: `metadata` first, then `status`, `phase`, `tool`, ' +
@@ -62,6 +63,8 @@ export function streamOperations(parts: StreamOperationParts): readonly Operatio
         'agent_not_found',
         'not_found',
         'invalid_model',
+        'unsupported_content',
+        'payload_too_large',
         'email_unverified',
         'MODEL_TIER_RESTRICTED',
         'quota_exceeded',
