@@ -214,3 +214,39 @@ test.serial('the books count the parts of calls and turns to the token', async (
   await eventually(async () => (await booksOf(node)).counted === server.billed.input + server.billed.output);
   t.pass();
 });
+
+test.serial('a webhook hands on mapped attachments, also without a text', async (t) => {
+  const node = await shared.tenant(t);
+  const talk = await startConversations(node, model);
+  const config = { auth: { type: 'none' }, context_mapping: { attachments: '$.files', note: '$.note' } };
+  const { access_token: token, tenant_id: tenant } = node.bootstrap;
+  const made = await node.client.call('POST', '/api/triggers', {
+    token,
+    tenant,
+    body: { agent_id: talk.agentId, name: 'files', trigger_type: 'webhook', trigger_config: config },
+  });
+  const path = `/api/triggers/webhook/${made.json.data.id}`;
+  const long = { ...file, data: Buffer.from('long '.repeat(2_000)).toString('base64') };
+  const answer = await node.client.call('POST', path, { body: { files: [image, long], note: 'now' } });
+  t.is(answer.status, 200, answer.text);
+  t.is(answer.json.agent_response, 'Hello world');
+  const [shown, text, context] = lastMessages().at(-1)?.content as { text?: string }[];
+  t.deepEqual(shown, shownImage);
+  t.true(text?.text?.includes('long '.repeat(2_000)), 'attachments are not cut like values');
+  t.false(context?.text?.includes('sky.png'));
+  const execution = await talk.get(`/api/v1/executions/${answer.json.execution_id}`);
+  const { data } = await talk.get(`/api/v1/sessions/${execution.data.session_id}/messages`);
+  t.deepEqual(
+    data[0].attachments.map(({ name }: { name: string }) => name),
+    ['sky.png', 'notes.html'],
+  );
+  const calls = server.requests.length;
+  const refused = await node.client.call('POST', path, {
+    body: { message: 'x', files: [{ type: 'image', data: '!' }] },
+  });
+  t.deepEqual([refused.status, refused.json.details.field], [400, 'attachments.0.data']);
+  const nothing = await node.client.call('POST', path, { body: { files: [] } });
+  t.is(nothing.status, 400);
+  t.is(server.requests.length, calls);
+  t.is(await storedIn(node), 2);
+});

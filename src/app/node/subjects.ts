@@ -204,6 +204,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     requireVerified: (scope, work) => identity.verifiedOwners.require(scope, work),
     lookUp,
     sessions,
+    attachments,
     consumers,
     mayAct: () => actors.mayAct(),
   });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { attachmentShape } from '../../conversations/attachments/index.js';
 import type { TriggerConfig } from '../triggers/config/trigger-config.js';
 import type { SealedPlace, Sealer } from '../../infra/sealing/index.js';
 
@@ -16,7 +17,9 @@ export type MailPlace = z.output<typeof mailPlace>;
 
 /** The payload of an accepted message, kept until it has run. */
 export const work = z.object({
+  /** Empty if the message has only attachments. */
   message: z.string(),
+  attachments: z.array(attachmentShape).optional(),
   context: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
   consumerKey: z.string().optional(),
   displayName: z.string().optional(),
@@ -86,7 +89,11 @@ export function merged(parts: readonly MessagePayload[], parsed: TriggerConfig |
   if (last === undefined) throw new RangeError('A buffer that is flushed holds a message');
   return {
     ...last,
-    message: parts.map(({ message }) => message).join(separatorOf(parsed)),
+    message: parts
+      .map(({ message }) => message)
+      .filter((text) => text !== '')
+      .join(separatorOf(parsed)),
+    attachments: parts.flatMap(({ attachments = [] }) => attachments),
     context: Object.assign({}, ...parts.map(({ context }) => context)) as MessagePayload['context'],
   };
 }

@@ -49,14 +49,10 @@ export class AgentAdmission {
    * The same for a turn of a trigger, which has no caller: only published agents, without a check of the allowed
    * users.
    */
-  async admitUnasked(
-    tenant: TenantWork,
-    agentId: string,
-    parts: readonly UserPart[] = [],
-  ): Promise<RunnableAgent> {
+  async admitUnasked(tenant: TenantWork, agentId: string): Promise<RunnableAgent> {
     const agent = await this.#parts.agents.runnableAgent(tenant.scope, agentId, 'member');
     if (agent === undefined) throw new PlatformError('agent_not_found');
-    await this.#preflightModel(tenant, agent, parts);
+    await this.#preflightModel(tenant, agent);
     await this.#countTurn(tenant, agent);
     return agent;
   }
@@ -66,14 +62,35 @@ export class AgentAdmission {
    * other fault.
    */
   async tokenRefusal(tenant: TenantWork, agentId: string): Promise<PlatformError | undefined> {
+    const refusal = await this.#refusalOf(tenant, agentId, []);
+    return refusal?.code === 'quota_exceeded' || refusal?.code === 'invalid_model_for_key'
+      ? refusal
+      : undefined;
+  }
+
+  /** The same for a turn whose images and files the agent's model does not take. */
+  async contentRefusal(
+    tenant: TenantWork,
+    agentId: string,
+    parts: readonly UserPart[],
+  ): Promise<PlatformError | undefined> {
+    const refusal = await this.#refusalOf(tenant, agentId, parts);
+    return refusal?.code === 'unsupported_content' ? refusal : undefined;
+  }
+
+  async #refusalOf(
+    tenant: TenantWork,
+    agentId: string,
+    parts: readonly UserPart[],
+  ): Promise<PlatformError | undefined> {
     const agent = await this.#parts.agents.runnableAgent(tenant.scope, agentId, 'member');
     if (agent === undefined) return undefined;
     try {
-      await this.#preflightModel(tenant, agent);
+      await this.#preflightModel(tenant, agent, parts);
       return undefined;
     } catch (error) {
-      if (!(error instanceof PlatformError)) throw error;
-      return error.code === 'quota_exceeded' || error.code === 'invalid_model_for_key' ? error : undefined;
+      if (error instanceof PlatformError) return error;
+      throw error;
     }
   }
 
