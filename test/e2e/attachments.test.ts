@@ -8,6 +8,7 @@ import { ownerView } from '../support/database/owner-view.js';
 import { eventOf, startConversations } from '../support/servers/conversations.js';
 import type { TenantNode } from '../support/servers/node.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
+import type { Script } from '../support/servers/vendors/vendor-server.js';
 
 const server = new OpenAiServer();
 const shared = sharedNodeWithOpenAi(test, server);
@@ -203,17 +204,50 @@ test.serial('a response format of a turn needs the privilege of context', async 
   t.true(text.includes('"outcome":"COMPLETED"'));
 });
 
-test.serial('the books count the parts of calls and turns to the token', async (t) => {
-  const node = await shared.tenant(t);
-  const talk = await startConversations(node, model);
-  await talk.say({ message: 'look', attachments: [image, file] });
-  const part = { role: 'user', content: [image] };
-  t.is((await ask(node, { model, messages: [part] })).status, 200);
-  server.script({ status: 500 }, { status: 500 }, { status: 500 });
-  await talk.say({ attachments: [image] }).catch(() => undefined);
-  await eventually(async () => (await booksOf(node)).counted === server.billed.input + server.billed.output);
-  t.pass();
-});
+test.serial(
+  'the books of calls and turns with parts equal the bill of the vendor, whatever became of them',
+  async (t) => {
+    const node = await shared.tenant(t);
+    const talk = await startConversations(node, model);
+    const pdf = {
+      type: 'file',
+      data: Buffer.from('%PDF-1.7 of a bill').toString('base64'),
+      name: 'bill.pdf',
+    };
+    const answer = { pieces: ['{"city":', '"Rome"}'] };
+    const scripts: readonly (readonly Script[])[] = [
+      [answer],
+      [{ status: 500 }, answer],
+      [{ status: 429, headers: { 'retry-after-ms': '1' } }, answer],
+      [{ status: 400 }],
+      [{ pieces: ['Rome'] }, answer],
+      [{ pieces: ['Rome'] }, { pieces: ['Rome'] }],
+      [{ pieces: ['Rome'] }, { status: 400 }],
+    ];
+    const attachments = [image, pdf, file];
+    const messages = [{ role: 'user', content: attachments }];
+    for (const script of scripts) {
+      for (const stream of [false, true]) {
+        server.clearScripts();
+        server.script(...script);
+        await ask(node, { model, messages, stream, response_format: city });
+      }
+      server.clearScripts();
+      server.script(...script);
+      await talk.say({ attachments, options: { response_format: city } });
+    }
+    t.true(server.requests.length > scripts.length * 3);
+    await eventually(
+      async () => (await booksOf(node)).counted === server.billed.input + server.billed.output,
+    );
+    const { rows, counted } = await booksOf(node);
+    t.is(counted, server.billed.input + server.billed.output);
+    t.is(
+      rows.filter(({ outcome }) => outcome === 'completed').length,
+      server.requests.filter(({ billed }) => billed.output > 0).length,
+    );
+  },
+);
 
 test.serial('a webhook hands on mapped attachments, also without a text', async (t) => {
   const node = await shared.tenant(t);

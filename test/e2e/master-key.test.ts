@@ -4,6 +4,7 @@ import { platformOf } from '../support/builders/platform.js';
 import { tenantScope } from '../../src/kernel/tenant-scope.js';
 import { openStore } from '../../src/infra/storage/index.js';
 import { createVault, VaultError } from '../../src/tenancy/vault/index.js';
+import { startConversations } from '../support/servers/conversations.js';
 import { startTestNode } from '../support/servers/node.js';
 import { runProgram } from '../support/servers/program.js';
 
@@ -22,6 +23,9 @@ test('the command changes the master key of an installation while it runs', asyn
     t.is((await client.call('POST', '/api/secrets', { ...caller, body })).status, 201);
   };
   await make(first, 'made-before');
+  const talk = await startConversations(first);
+  const note = { type: 'file', name: 'note.txt', data: Buffer.from('sealed words').toString('base64') };
+  const { sessionId } = await talk.say({ message: 'keep it', attachments: [note] });
 
   const restarted = await startTestNode(t, { databaseUrl, dataDir, environment: both });
   await make(restarted, 'made-between');
@@ -40,6 +44,10 @@ test('the command changes the master key of an installation while it runs', asyn
   const last = await startTestNode(t, { databaseUrl, dataDir, environment: { TROUPE_MASTER_KEY: after } });
   const listed = await last.client.call('GET', '/api/secrets', caller);
   t.is(listed.json.count, 4, 'the token of the first node is good at the last one');
+  const key = bootstrap.api_key;
+  const messages = await last.client.call('GET', `/api/v1/sessions/${sessionId}/messages`, { key });
+  const { id } = messages.json.data[0].attachments[0];
+  t.is((await last.client.call('GET', `/api/v1/attachments/${id}`, { key })).text, 'sealed words');
   const store = await openStore({ databaseUrl });
   t.teardown(() => store.close());
   const vault = createVault(platformOf({ store }), { masterKey: newKey, providers: () => [] });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { attachmentShape } from '../../conversations/attachments/index.js';
+import { attachmentsMax } from '../../models/parts/index.js';
 import type { TriggerConfig } from '../triggers/config/trigger-config.js';
 import type { SealedPlace, Sealer } from '../../infra/sealing/index.js';
 
@@ -81,7 +82,7 @@ function placeOf(tenantId: string): SealedPlace {
 }
 
 /**
- * Merges the messages of a buffer: joins the texts, lets later context override earlier, and keeps the last sender's
+ * Merges the messages of a buffer: joins the texts, keeps the newest attachments, lets later context override earlier, and keeps the last sender's
  * reply address.
  */
 export function merged(parts: readonly MessagePayload[], parsed: TriggerConfig | undefined): MessagePayload {
@@ -93,7 +94,7 @@ export function merged(parts: readonly MessagePayload[], parsed: TriggerConfig |
       .map(({ message }) => message)
       .filter((text) => text !== '')
       .join(separatorOf(parsed)),
-    attachments: parts.flatMap(({ attachments = [] }) => attachments),
+    attachments: parts.flatMap(({ attachments = [] }) => attachments).slice(-attachmentsMax),
     context: Object.assign({}, ...parts.map(({ context }) => context)) as MessagePayload['context'],
   };
 }

@@ -70,7 +70,9 @@ export function callOperations({
     }
     const parts = placedParts(body.messages);
     const read =
-      parts.length === 0 ? [] : await readParts(caller.scope, parts, { tooLarge: 'validation_error' });
+      parts.length === 0
+        ? []
+        : await readParts(caller.scope, parts, { tooLarge: 'validation_error', signal: request.signal });
     const order = {
       scope: caller.scope,
       limits: caller.limits,

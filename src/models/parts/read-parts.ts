@@ -39,6 +39,10 @@ export type ReadParts = (
   },
 ) => Promise<readonly ReadPart[]>;
 
+/** Ten attachments, or a long conversation. */
+const partsMax = 50;
+/** Ten attachments of the largest size. */
+const allBytesMax = 10 * partBytesMax;
 const fetchMsMax = 15_000;
 const silenceMsMax = 10_000;
 /** Of five megabytes each. */
@@ -47,29 +51,36 @@ const fetchesMax = { all: 24, each: 6 };
 export function partReader(egress: Pick<Egress, 'checkUrl' | 'fetchGuarded'>): ReadParts {
   const room = new TaskLimiter(fetchesMax);
   return async (scope, parts, { tooLarge, signal }) => {
+    const beyond = parts[partsMax];
+    if (beyond !== undefined)
+      throw invalidField(beyond.field, `is one too many: a request may have ${partsMax} images and files`);
     // What can be refused at once is refused before any address is asked.
     const inline = parts.map(({ part, field }) => {
       if (part.url != null) egress.checkUrl(part.url, `${field}.url`);
       return part.data == null ? undefined : decoded(part.data, `${field}.data`, tooLarge);
     });
-    const read: ReadPart[] = [];
-    for (const [index, { part, field }] of parts.entries()) {
-      const bytes = inline[index];
-      const found =
-        bytes === undefined
-          ? await room.run(scope.tenantId, () =>
-              fetched(egress, part.url ?? '', `${field}.url`, tooLarge, signal),
-            )
-          : { bytes, told: undefined };
-      read.push({
-        type: part.type,
-        name: part.name ?? undefined,
-        bytes: found.bytes,
-        mediaType: typeOf(part, found, field),
-        field,
+    const found = await Promise.all(
+      parts.map(async ({ part, field }, at): Promise<ReadPart> => {
+        const bytes = inline[at];
+        const content =
+          bytes === undefined
+            ? await room.run(scope.tenantId, () =>
+                fetched(egress, part.url ?? '', `${field}.url`, tooLarge, signal),
+              )
+            : { bytes, told: undefined };
+        const mediaType = typeOf(part, content, field);
+        return { type: part.type, name: part.name ?? undefined, bytes: content.bytes, mediaType, field };
+      }),
+    );
+    const bytes = found.reduce((sum, part) => sum + part.bytes.byteLength, 0);
+    if (bytes > allBytesMax) {
+      const issue = `has images and files of more than ${allBytesMax} bytes together`;
+      throw new PlatformError(tooLarge, {
+        message: `The request ${issue}.`,
+        details: { field: 'messages', issue },
       });
     }
-    return read;
+    return found;
   };
 }
 
