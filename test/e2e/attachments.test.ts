@@ -264,7 +264,7 @@ test.serial('a webhook hands on mapped attachments, also without a text', async 
   const answer = await node.client.call('POST', path, { body: { files: [image, long], note: 'now' } });
   t.is(answer.status, 200, answer.text);
   t.is(answer.json.agent_response, 'Hello world');
-  const [shown, text, context] = lastMessages().at(-1)?.content as { text?: string }[];
+  const [shown, text, context] = (lastMessages().at(-1)?.content ?? []) as { text?: string }[];
   t.deepEqual(shown, shownImage);
   t.true(text?.text?.includes('long '.repeat(2_000)), 'attachments are not cut like values');
   t.false(context?.text?.includes('sky.png'));
