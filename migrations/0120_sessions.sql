@@ -62,6 +62,8 @@ create table messages (
   created_at timestamptz not null,
   -- The author, as {"kind", "id"}, see src/conversations/invocation/author.ts.
   author jsonb,
+  -- The images and files, without their content (src/conversations/attachments).
+  attachments jsonb not null default '[]',
   primary key (tenant_id, session_id, number)
 );
 
@@ -103,6 +105,8 @@ create table executions (
   trace_id text generated always as (metadata ->> 'trace_id') stored,
   output text,
   blocks jsonb not null default '[]',
+  -- The answer as a value, if it had to fit a schema.
+  parsed jsonb,
   model text,
   provider text,
   usage jsonb,

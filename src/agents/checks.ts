@@ -5,6 +5,8 @@ import type { Egress } from '../infra/egress/index.js';
 import { PlatformError } from '../kernel/errors.js';
 import type { Sandbox } from '../infra/sandbox/index.js';
 import { approves, namedPlace, type Vault } from '../tenancy/vault/index.js';
+import { AnswerFit } from '../models/response-format/index.js';
+import type { AgentDocument } from './document.js';
 import type { Issue } from './issues.js';
 import { destinationsOf, forbiddenDestinations } from './schemas/destinations.js';
 import type { SchemaDocument } from './schemas/document.js';
@@ -60,6 +62,18 @@ export class Checks {
       issues.push(issueOf(schema, fault.at === '' ? 'parameters' : `parameters.${fault.at}`, fault.issue));
     }
     return issues;
+  }
+
+  /** Checks the schema that the agent's answers must fit. */
+  async answers(scope: TenantScope, { llm_config: config }: AgentDocument): Promise<readonly Issue[]> {
+    if (config.response_format === undefined) return [];
+    const fault = await new AnswerFit(this.#sandbox).faultOf(
+      scope,
+      config.response_format.json_schema.schema,
+    );
+    if (fault === undefined) return [];
+    const field = 'llm_config.response_format.json_schema.schema';
+    return [{ schemaId: null, schema: null, field, issue: `is not a valid JSON Schema: ${fault}` }];
   }
 
   /**

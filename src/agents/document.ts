@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { budgetShape } from '../kernel/budget.js';
 import { invalidField } from '../kernel/errors.js';
+import { responseFormatShape } from '../models/response-format/index.js';
 import { type JsonObject, mergePatch, validate } from '../http/operations/index.js';
 
 export const agentTypes = ['assistant', 'chatbot', 'workflow', 'classifier', 'data_analyst'] as const;
@@ -25,6 +26,7 @@ const llmFields = {
   system_prompt: z.string().max(100_000),
   fallback_models: z.array(modelId).max(10).describe('Used in this order when the model fails.'),
   max_tool_rounds: z.int().min(1).max(64),
+  response_format: responseFormatShape,
 };
 
 const fields = {
@@ -69,6 +71,7 @@ export const agentDocument = z.object({
       system_prompt: llmFields.system_prompt.optional(),
       fallback_models: llmFields.fallback_models.optional(),
       max_tool_rounds: llmFields.max_tool_rounds.default(8),
+      response_format: llmFields.response_format.optional(),
     })
     .prefault({}),
   metadata: metadata.default({}),

@@ -60,7 +60,10 @@ export class Publishing {
       const copy = await readWorkingCopy(scope, tx, id);
       return { ...copy, issues: await this.#checks.local(scope, tx, id, copy.schemas) };
     });
-    const parameters = await this.#checks.parameters(scope, schemas);
+    const parameters = [
+      ...(await this.#checks.answers(scope, agent.document)),
+      ...(await this.#checks.parameters(scope, schemas)),
+    ];
     const outside = await this.#network(author, schemas, signal);
     const models = await this.#unknownModels(author, agent);
     return { agent, issues: [...models, ...parameters, ...issues, ...outside.issues] };
@@ -146,7 +149,10 @@ export class Publishing {
       refuseArchived(copy.agent);
       return { ...copy, local: await this.#checks.local(scope, tx, id, copy.schemas) };
     });
-    const parameters = await this.#checks.parameters(scope, schemas);
+    const parameters = [
+      ...(await this.#checks.answers(scope, agent.document)),
+      ...(await this.#checks.parameters(scope, schemas)),
+    ];
     const outside = await this.#network(author, schemas, signal);
     // The findings of aborted checks are not recorded.
     if (signal.aborted)

@@ -220,7 +220,18 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
       seal,
       ownKey: ownKeys(time, dependencies.random.id()),
     },
-    handling: { store, quota, expressions, plainTexts, senderBlocks, repeats, runner, buffers, measures },
+    handling: {
+      store,
+      quota,
+      expressions,
+      plainTexts,
+      senderBlocks,
+      repeats,
+      runner,
+      buffers,
+      turns: dependencies.turns,
+      measures,
+    },
   });
   const retention = new Retention(dependencies);
   const dryRuns = new TriggerDryRun({ triggers, live, agents, expressions, checks });

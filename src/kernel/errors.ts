@@ -162,6 +162,12 @@ export const errorKinds = {
     message: 'The provider is not supported.',
     advice: 'Choose a vendor of GET /api/v3/llm/models, or leave `provider` out.',
   },
+  unsupported_content: {
+    status: 400,
+    retry: 'never',
+    message: 'The model does not accept a part of the request, such as an image or a file.',
+    advice: 'Leave out the part that `details.field` names, or choose a model with its capability.',
+  },
   method_not_allowed: {
     status: 405,
     retry: 'never',
@@ -298,6 +304,12 @@ export const errorKinds = {
     retry: 'later',
     message: 'The upstream service answered with an error.',
     advice: 'Read the message: it names the service and what it answered.',
+  },
+  response_format_mismatch: {
+    status: 502,
+    retry: 'later',
+    message: 'The answer of the model does not fit the response_format, also after a second try.',
+    advice: 'Simplify the schema, describe it in the prompt, or choose a model with structured_output.',
   },
   provider_unavailable: {
     status: 503,

@@ -35,12 +35,26 @@ export interface ContextPart {
   readonly text: string;
 }
 
+export type PartSource =
+  | { readonly kind: 'base64'; readonly mediaType: string; readonly data: string }
+  | { readonly kind: 'url'; readonly url: string };
+
 export interface ImagePart {
   readonly type: 'image';
   readonly cache?: CacheMark;
-  readonly source:
-    | { readonly kind: 'base64'; readonly mediaType: string; readonly data: string }
-    | { readonly kind: 'url'; readonly url: string };
+  readonly source: PartSource;
+  /** The place of the part in the caller's request, for a refusal. */
+  readonly field?: string;
+}
+
+/** A document, such as a PDF, that the vendor itself reads. */
+export interface FilePart {
+  readonly type: 'file';
+  readonly source: PartSource;
+  readonly name?: string;
+  readonly cache?: CacheMark;
+  /** The place of the part in the caller's request, for a refusal. */
+  readonly field?: string;
 }
 
 export interface ThinkingPart {
@@ -69,7 +83,7 @@ export interface ToolCallPart {
   readonly cache?: CacheMark;
 }
 
-export type UserPart = TextPart | ContextPart | ImagePart;
+export type UserPart = TextPart | ContextPart | ImagePart | FilePart;
 export type AssistantPart = TextPart | ThinkingPart | RedactedThinkingPart | ToolCallPart;
 
 export interface SystemMessage {
@@ -185,13 +199,31 @@ export interface LlmRequest {
   readonly stream: boolean;
 }
 
-/** Whether the model must accept images. */
-export function hasImages({ messages }: LlmRequest): boolean {
-  return messages.some(
-    (message) =>
-      (message.role === 'user' || message.role === 'tool') &&
-      message.content.some((part) => part.type === 'image'),
-  );
+/** The documents that vendors read. */
+export const documentType = 'application/pdf';
+
+/** What a model must accept to read the part; undefined if no model does. */
+function capabilityFor({ type, source }: ImagePart | FilePart): string | undefined {
+  if (type === 'image') return 'vision';
+  // Few vendors fetch documents themselves.
+  if (source.kind === 'url') return 'document_urls';
+  return source.mediaType === documentType ? 'documents' : undefined;
+}
+
+/** The first part of the request that a model with these capabilities cannot take. */
+export function unreadablePart(
+  { messages }: Pick<LlmRequest, 'messages'>,
+  capabilities: ReadonlySet<string>,
+): ImagePart | FilePart | undefined {
+  for (const message of messages) {
+    if (message.role !== 'user' && message.role !== 'tool') continue;
+    for (const part of message.content) {
+      if (part.type !== 'image' && part.type !== 'file') continue;
+      const needed = capabilityFor(part);
+      if (needed === undefined || !capabilities.has(needed)) return part;
+    }
+  }
+  return undefined;
 }
 
 export type StopReason =

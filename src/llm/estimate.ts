@@ -2,7 +2,7 @@
  * Estimates tokens that the vendor did not count: before a call, for routing and reservations, and after one that was
  * cut off. Deliberately rough; rows with estimates say so.
  */
-import type { EmbeddingRequest, LlmRequest, Message } from './contract.js';
+import type { EmbeddingRequest, FilePart, LlmRequest, Message } from './contract.js';
 import { simInputWords } from './sim/input-words.js';
 import { zeroUsage, outputTokens, type Usage } from './usage.js';
 
@@ -48,6 +48,9 @@ function messageTokens(message: Message): number {
       case 'image':
         tokens += tokensPerImage;
         break;
+      case 'file':
+        tokens += documentTokens(part);
+        break;
       case 'tool_call':
         tokens += estimateTokens(part.name) + estimateTokens(part.arguments);
         break;
@@ -59,6 +62,15 @@ function messageTokens(message: Message): number {
     }
   }
   return tokens;
+}
+
+/** A page is charged as a picture and as its text. Pages of reports have about 60 kB in base64. */
+const tokensPerPage = 2_000;
+const charactersPerPage = 60_000;
+
+function documentTokens({ source }: FilePart): number {
+  const characters = source.kind === 'base64' ? source.data.length : 0;
+  return tokensPerPage * Math.max(1, Math.ceil(characters / charactersPerPage));
 }
 
 /** The assumed length of an answer without a bound. */

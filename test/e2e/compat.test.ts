@@ -105,11 +105,46 @@ test.serial('both clients send images to models with vision, and other models re
   const blind = await t.throwsAsync(openai(node).chat.completions.create({ model: 'sim.echo', ...chat }), {
     instanceOf: OpenAI.BadRequestError,
   });
-  t.is(blind.code, 'validation_error');
+  t.is(blind.code, 'unsupported_content');
   const other = await t.throwsAsync(anthropic(node).messages.create({ model: 'sim.echo', ...wish }), {
     instanceOf: Anthropic.BadRequestError,
   });
   t.regex(other.message, /does not accept images/);
+  t.is(server.requests.length, calls);
+});
+
+const pdf = Buffer.from('%PDF-1.4\n%%EOF').toString('base64');
+
+test.serial('both clients send documents to vendors that read them, and others refuse them', async (t) => {
+  const node = await shared.tenant(t);
+  const words = { type: 'text' as const, text: 'what does it say' };
+  const file = {
+    type: 'file' as const,
+    file: { filename: 'bill.pdf', file_data: `data:application/pdf;base64,${pdf}` },
+  };
+  const chat = { messages: [{ role: 'user' as const, content: [words, file] }] };
+  await openai(node).chat.completions.create({ model: 'gpt-4.1-mini', ...chat });
+  t.deepEqual(server.requests.at(-1)?.body['messages'], [{ role: 'user', content: [words, file] }]);
+  const source = { type: 'base64' as const, media_type: 'application/pdf' as const, data: pdf };
+  const block = { type: 'document' as const, source, title: 'bill.pdf' };
+  const wish = { max_tokens: 100, messages: [{ role: 'user' as const, content: [words, block] }] };
+  await anthropic(node).messages.create({ model: 'openai.gpt-4.1-mini', ...wish });
+  t.deepEqual(server.requests.at(-1)?.body['messages'], [{ role: 'user', content: [words, file] }]);
+  const calls = server.requests.length;
+  const refused = await t.throwsAsync(openai(node).chat.completions.create({ model: 'sim.echo', ...chat }), {
+    instanceOf: OpenAI.BadRequestError,
+  });
+  t.deepEqual([refused.code, refused.param], ['unsupported_content', 'messages.0.content.1']);
+  const byAddress = { ...block, source: { type: 'url' as const, url: 'https://files.example/bill.pdf' } };
+  const elsewhere = await t.throwsAsync(
+    anthropic(node).messages.create({
+      model: 'openai.gpt-4.1-mini',
+      max_tokens: 100,
+      messages: [{ role: 'user', content: [byAddress] }],
+    }),
+    { instanceOf: Anthropic.BadRequestError },
+  );
+  t.regex(elsewhere.message, /messages\.0\.content\.0 \(bill\.pdf\)/);
   t.is(server.requests.length, calls);
 });
 

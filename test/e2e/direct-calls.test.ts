@@ -111,7 +111,7 @@ test('an invalid request is refused with the reason, and the ledger does not rec
       t.is(answer.json.details.field, field, answer.text);
     }
   }
-  const large = await ask(node, { query: 'x'.repeat(4 * 1024 * 1024) });
+  const large = await ask(node, { query: 'x'.repeat(20 * 1024 * 1024) });
   t.is(large.status, 413);
   t.deepEqual(await booksOf(node), { rows: [], counted: 0 });
   const fits = await ask(node, { model: 'sim.echo', query: 'x'.repeat(3 * 1024 * 1024) });

@@ -46,6 +46,7 @@ async function plant(t: ExecutionContext, node: TestNode, word: string): Promise
       consumer_key: word,
       context: { note: word, _hidden: word, consumer_name: word },
       metadata: { trace_id: word },
+      attachments: [{ type: 'file', name: `${word}.txt`, data: Buffer.from(word).toString('base64') }],
     },
     { agentId },
   );
@@ -93,7 +94,15 @@ test('an erased consumer is in no table and no log; a block stays under a keyed 
   const { sessionIds, talk } = await plant(t, node, word);
   await talk.post(`/api/v1/consumers/${word}/deny`, { reason: `because of ${word}` });
   const before = await tablesWith(databaseUrl, word);
-  for (const table of ['messages', 'executions', 'consumers', 'consumer_facts', 'sessions', 'audit_entries'])
+  for (const table of [
+    'attachments',
+    'messages',
+    'executions',
+    'consumers',
+    'consumer_facts',
+    'sessions',
+    'audit_entries',
+  ])
     t.true(before.includes(table), `${table}: ${before.join()}`);
   t.true(before.some((name) => name.startsWith('calls')));
 

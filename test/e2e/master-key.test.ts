@@ -4,6 +4,7 @@ import { platformOf } from '../support/builders/platform.js';
 import { tenantScope } from '../../src/kernel/tenant-scope.js';
 import { openStore } from '../../src/infra/storage/index.js';
 import { createVault, VaultError } from '../../src/tenancy/vault/index.js';
+import { startConversations } from '../support/servers/conversations.js';
 import { startTestNode } from '../support/servers/node.js';
 import { runProgram } from '../support/servers/program.js';
 
@@ -25,6 +26,9 @@ test('the command changes the master key of an installation while it runs', asyn
   const body = { model: 'sim.echo', input: 'remember me' };
   const response = await first.client.call('POST', '/v1/responses', { key: bootstrap.api_key, body });
   t.is(response.status, 200, response.text);
+  const talk = await startConversations(first);
+  const note = { type: 'file', name: 'note.txt', data: Buffer.from('sealed words').toString('base64') };
+  const { sessionId } = await talk.say({ message: 'keep it', attachments: [note] });
 
   const restarted = await startTestNode(t, { databaseUrl, dataDir, environment: both });
   await make(restarted, 'made-between');
@@ -46,6 +50,10 @@ test('the command changes the master key of an installation while it runs', asyn
   const again = { model: 'sim.echo', input: 'and', previous_response_id: response.json.id };
   const continued = await last.client.call('POST', '/v1/responses', { key: bootstrap.api_key, body: again });
   t.is(continued.json.output[0].content[0].text, 'echo: and', continued.text);
+  const key = bootstrap.api_key;
+  const messages = await last.client.call('GET', `/api/v1/sessions/${sessionId}/messages`, { key });
+  const { id } = messages.json.data[0].attachments[0];
+  t.is((await last.client.call('GET', `/api/v1/attachments/${id}`, { key })).text, 'sealed words');
   const store = await openStore({ databaseUrl });
   t.teardown(() => store.close());
   const vault = createVault(platformOf({ store }), { masterKey: newKey, providers: () => [] });

@@ -264,6 +264,7 @@ const withoutTool: Readonly<Record<string, string>> = {
   'compat.models': 'list_models, in the form of OpenAI',
   'compat.model': 'list_models, in the form of OpenAI',
   'compat.count-tokens': 'a call tells its tokens, and a model has no use for the count before it',
+  'attachments.get': 'get_session lists attachments; their bytes are no text for a model',
   'executions.stream': 'chat_with_agent with the same idempotency key joins a turn',
   'sessions.create': 'chat_with_agent opens sessions',
   'sessions.monitor': 'a stream of five minutes; subscriptions tell of changes',

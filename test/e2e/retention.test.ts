@@ -40,8 +40,10 @@ test('one node sweeps a tenant: rows older than its days go, younger ones stay',
   const { databaseUrl, bootstrap, client } = node;
   const talk = await startConversations(node);
   const old = await talk.say('an old word');
-  const active = await talk.say('the first word');
-  await talk.say({ message: 'a new word', session_id: active.sessionId });
+  const attachments = [{ type: 'file', data: Buffer.from('a word').toString('base64') }];
+  const active = await talk.say({ message: 'the first word', attachments });
+  await talk.say({ message: 'a new word', session_id: active.sessionId, attachments });
+  await talk.say({ message: 'refused', session_id: active.sessionId, attachments });
   const owner = await ownerView(databaseUrl);
   t.teardown(() => owner.end());
   const { tenant_id: tenant } = bootstrap;
@@ -60,6 +62,10 @@ test('one node sweeps a tenant: rows older than its days go, younger ones stay',
   await owner.query(`update sessions set last_interaction = now() - interval '366 days' where id = $1`, [
     old.sessionId,
   ]);
+  await owner.query(`with numbered as (select id, row_number() over (order by created_at) as n from attachments)
+    update attachments a set created_at = now() - case n when 1 then interval '366 days' else interval '3 days' end,
+      message_id = case n when 3 then null else message_id end
+    from numbered where numbered.id = a.id`);
   await owner.query(
     `update messages set created_at = now() - interval '366 days' where session_id = $1 and number <= 2`,
     [active.sessionId],
@@ -112,9 +118,10 @@ test('one node sweeps a tenant: rows older than its days go, younger ones stay',
   t.is(await count(`sessions where id = '${old.sessionId}'`), 0);
   t.is(await count(`messages where session_id = '${old.sessionId}'`), 0);
   t.is(await count(`sessions where id = '${active.sessionId}'`), 1);
-  t.is(await count(`messages where session_id = '${active.sessionId}'`), 2);
-  t.is(await count(`executions where session_id = '${active.sessionId}'`), 1);
-  t.is(await count(`calls where session_id = '${active.sessionId}'`), 2);
+  t.is(await count(`messages where session_id = '${active.sessionId}'`), 4);
+  t.is(await count('attachments'), 1, 'of a young message that was accepted');
+  t.is(await count(`executions where session_id = '${active.sessionId}'`), 2);
+  t.is(await count(`calls where session_id = '${active.sessionId}'`), 3);
   t.is(
     await count(`calls where session_id = '${active.sessionId}'and input_preview || output_preview <> ''`),
     0,

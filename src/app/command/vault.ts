@@ -4,6 +4,7 @@ import { tenantScope } from '../../kernel/tenant-scope.js';
 import { type Command, isId, readArguments, usageError, unknownAction } from './command.js';
 import { resealTriggers } from '../../automation/index.js';
 import { resealResponses } from '../../models/responses/index.js';
+import { resealAttachments } from '../../conversations/attachments/index.js';
 import { withManagement } from './management.js';
 
 const usage = 'vault rotate [--tenant ID]';
@@ -26,6 +27,7 @@ export const vaultCommand: Command = {
       await mail.reseal();
       await resealTriggers(store, sealer);
       await resealResponses(store, sealer);
+      await resealAttachments(store, sealer);
       process.stdout.write(
         `${wrapped} data keys were wrapped again. The previous key is no longer needed.\n`,
       );

@@ -1,5 +1,6 @@
 import type { Time, Timer } from '../../../cluster/index.js';
 import { inboxRemovals, outboxRemovals } from '../../automation/index.js';
+import { attachmentRemovals } from '../../conversations/attachments/index.js';
 import { sessionRemovals } from '../../conversations/sessions/index.js';
 import type { Removal, Store } from '../../infra/storage/index.js';
 import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
@@ -26,6 +27,7 @@ const batches: readonly Removal[] = [
   ...outboxRemovals,
   ...inboxRemovals,
   ...sessionRemovals,
+  ...attachmentRemovals,
   forgetAuditOfDeleted,
 ];
 

@@ -1,6 +1,7 @@
 import { createAuthenticator } from '../../http/authentication/index.js';
 import { version } from '../../kernel/config/index.js';
 import { Metrics, type ReadinessCheck, RecentErrors } from '../../infra/diagnostics/index.js';
+import { attachmentOperations } from '../../conversations/attachments/index.js';
 import { exportOperations } from '../../http/exports/index.js';
 import { createDocuments } from '../../http/documents/index.js';
 import { createRequestReporter, edgeMeasures, EdgeServer } from '../../http/edge/index.js';
@@ -77,6 +78,7 @@ export function makeHttpServer(
       ...subjects.responses.operations,
       ...consumers.operations,
       ...sessions.operations,
+      ...attachmentOperations(subjects.attachments),
       ...realtime.operations,
       ...subjects.audit.operations,
       ...exportOperations(

@@ -1,4 +1,5 @@
 import type { Time, Timer } from '../../../cluster/index.js';
+import { forgetAttachments, forgetUnbound } from '../../conversations/attachments/index.js';
 import {
   forgetErased,
   forgetExecutions,
@@ -22,6 +23,8 @@ const rowsMax = 500;
 const sessionsMax = 20;
 const pauseMs = 20;
 const dayMs = 86_400_000;
+/** Longer than a message waits for its session: attachments of a message that never reached one. */
+const unboundKeptMs = 2 * dayMs;
 
 export interface RetentionSweepParts {
   readonly store: Store;
@@ -38,6 +41,7 @@ const batches: readonly (readonly [keyof Retention, Batch])[] = [
   ['executions_days', forgetExecutions],
   ['messages_days', forgetMessages],
   ['messages_days', forgetResponses],
+  ['messages_days', forgetAttachments],
   ['usage_days', forgetCalls],
   ['usage_days', forgetUsage],
   ['audit_days', forgetAuditEntries],
@@ -90,6 +94,8 @@ export class RetentionSweep {
     for (const [name, batch] of batches) {
       await this.#repeat(() => store.inTenant(scope, (tx) => batch(tx, before(name), rowsMax)));
     }
+    const unbound = new Date(time.wallMs() - unboundKeptMs);
+    await this.#repeat(() => store.inTenant(scope, (tx) => forgetUnbound(tx, unbound, rowsMax)));
     let count = sessionsMax;
     while (count === sessionsMax && !this.#stopped) {
       const old = await store.inTenant(scope, (tx) =>

@@ -4,6 +4,9 @@ import { createAudit } from '../../tenancy/audit/index.js';
 import { budgetNotices } from './budget-notices.js';
 import { createAgents } from '../../agents/index.js';
 import { createCalls, vendorAccess } from '../../models/calls/index.js';
+import { partReader } from '../../models/parts/index.js';
+import { AnswerFit } from '../../models/response-format/index.js';
+import { Attachments } from '../../conversations/attachments/index.js';
 import { createConsumers } from '../../conversations/consumers/index.js';
 import { createDatabases } from '../../automation/databases/index.js';
 import { findPromised } from '../../automation/index.js';
@@ -107,6 +110,17 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
   atEnd(() => processes.leave());
   const ledger = new Ledger(platform, { isGone: (id) => processes.isGone(id) });
   atEnd(() => ledger.stop());
+  const egress = createEgress({ allow: settings.egressAllow ?? [] });
+  atEnd(() => egress.close());
+  const sandbox = createSandbox({
+    time,
+    report: log.report,
+    processes: settings.sandboxProcesses,
+    cpuMsPerMinute: settings.sandboxCpuSeconds * 1_000,
+  });
+  atEnd(() => sandbox.close());
+  const readParts = partReader(egress);
+  const fit = new AnswerFit(sandbox);
   const calls = createCalls(platform, {
     mayUsePlatformKeys: (scope) => identity.verifiedOwners.has(scope),
     keyRules: (scope, keyId) => keys.rulesOf(scope, keyId),
@@ -116,6 +130,8 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     ledger,
     shared,
     processId: processes.processId,
+    readParts,
+    fit,
   });
   atEnd(() => calls.close());
 
@@ -124,17 +140,8 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     sealer,
   });
 
-  const egress = createEgress({ allow: settings.egressAllow ?? [] });
-  atEnd(() => egress.close());
   const databases = createDatabases(platform, { vault, egress });
   atEnd(() => databases.close());
-  const sandbox = createSandbox({
-    time,
-    report: log.report,
-    processes: settings.sandboxProcesses,
-    cpuMsPerMinute: settings.sandboxCpuSeconds * 1_000,
-  });
-  atEnd(() => sandbox.close());
   const expressions = createExpressions(sandbox);
   const agents = createAgents(platform, { vault, egress, sandbox, expressions, models: calls.preflight });
   atEnd(() => agents.stop());
@@ -144,6 +151,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     tools: agents.tools,
     runnableAgent: (scope, id, role) => agents.runnableAgent(scope, id, role),
     contextStrict: settings.contextStrict,
+    fit,
     refusalOf,
   });
   const consumers = createConsumers(platform, {
@@ -151,7 +159,17 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     hash: createKeyedHash(masterKey, settings.previousMasterKeys),
   });
   atEnd(() => consumers.stop());
+  const attachments = new Attachments({
+    store: platform.store,
+    sealer,
+    readParts,
+    time,
+    newId: () => platform.ids.uuid(),
+    report: log.report,
+  });
   const sessions = createSessions(platform, {
+    attachments,
+    fit,
     actors,
     agents,
     models: calls.models,
@@ -193,6 +211,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     requireVerified: (scope, work) => identity.verifiedOwners.require(scope, work),
     lookUp,
     sessions,
+    attachments,
     consumers,
     mayAct: () => actors.mayAct(),
   });
@@ -234,6 +253,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     consumers,
     databases,
     sessions,
+    attachments,
     triggers,
     retention,
     deletion,

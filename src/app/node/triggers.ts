@@ -12,6 +12,7 @@ import type { Platform } from '../../infra/platform/index.js';
 import { hostOf, type Mail } from '../../infra/mail/index.js';
 import type { MailDomains } from '../../tenancy/mail-domains/index.js';
 import type { FailedCredentials, Quota } from '../../tenancy/quota/index.js';
+import type { Attachments } from '../../conversations/attachments/index.js';
 import { realtimeTopic } from '../../conversations/realtime/index.js';
 import type { Sandbox } from '../../infra/sandbox/index.js';
 import type { Sealer } from '../../infra/sealing/index.js';
@@ -36,6 +37,7 @@ interface TriggerNeeds {
   readonly requireVerified: (scope: TenantScope, work: string) => Promise<void>;
   readonly lookUp: LookUpRecords;
   readonly sessions: SessionsSubject;
+  readonly attachments: Attachments;
   readonly consumers: Pick<ConsumersSubject, 'isDenied'>;
   readonly mayAct: () => boolean;
 }
@@ -46,7 +48,7 @@ export async function makeTriggers(
   needs: TriggerNeeds,
 ): Promise<TriggersSubject> {
   const { settings, atEnd, publicUrl } = environment;
-  const { sessions, keys, consumers, ...parts } = needs;
+  const { sessions, attachments, keys, consumers, ...parts } = needs;
   // The operator sets the addresses of channel vendors, so private addresses are allowed.
   const operatorEgress = createEgress({ allow: ['0.0.0.0/0', '::/0'] });
   atEnd(() => operatorEgress.close());
@@ -59,6 +61,7 @@ export async function makeTriggers(
     turns: new SessionTurns({
       sessions: sessions.sessions,
       admission: sessions.admission,
+      attachments,
       quota: parts.quota,
       time: platform.time,
       newId: () => platform.ids.uuid(),

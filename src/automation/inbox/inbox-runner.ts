@@ -324,6 +324,7 @@ function orderOf(trigger: LiveTrigger, item: InboxMessage): TurnOrder {
     sessionId,
     triggerId: trigger.id,
     message: work.message,
+    attachments: work.attachments ?? [],
     context: work.context,
     consumerKey: work.consumerKey,
     consumerDisplayName: work.displayName,

@@ -4,11 +4,15 @@ import { redactValue } from '../../infra/diagnostics/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { Quota } from '../../tenancy/quota/index.js';
 import type { AgentAdmission, Sessions } from '../../conversations/sessions/index.js';
-import type { TurnOrder, TurnOutcome, TurnPort } from '../triggers/ports.js';
+import type { AttachmentRef, Attachments } from '../../conversations/attachments/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { userPartOf } from '../../models/parts/index.js';
+import type { AttachmentOrder, TurnOrder, TurnOutcome, TurnPort } from '../triggers/ports.js';
 
 export interface SessionTurnsParts {
   readonly sessions: Pick<Sessions, 'begin' | 'end'>;
-  readonly admission: Pick<AgentAdmission, 'admitUnasked' | 'tokenRefusal'>;
+  readonly admission: Pick<AgentAdmission, 'admitUnasked' | 'tokenRefusal' | 'contentRefusal'>;
+  readonly attachments: Pick<Attachments, 'read' | 'keep' | 'drop'>;
   readonly quota: Pick<Quota, 'admitTenantWork'>;
   readonly time: Time;
   readonly newId: () => string;
@@ -59,6 +63,19 @@ export class SessionTurns implements TurnPort {
     if (refusal !== undefined) throw refusal;
   }
 
+  async keepAttachments(order: AttachmentOrder): Promise<readonly AttachmentRef[]> {
+    const { admission, attachments } = this.#parts;
+    const { scope, agentId, sessionId, given } = order;
+    const read = await attachments.read(scope, given);
+    const refusal = await admission.contentRefusal(order, agentId, read.map(userPartOf));
+    if (refusal !== undefined) throw refusal;
+    return attachments.keep(scope, sessionId, read);
+  }
+
+  dropAttachments(scope: TenantScope, refs: readonly AttachmentRef[]): Promise<void> {
+    return this.#parts.attachments.drop(scope, refs);
+  }
+
   async outcomeOf(order: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<TurnOutcome | undefined> {
     const known = await this.#outcome(order);
     return known === 'unknown' ? undefined : known;
@@ -89,6 +106,7 @@ export class SessionTurns implements TurnPort {
         nameInferred: true,
         input: {
           message: order.message,
+          ...(order.attachments.length === 0 ? {} : { attachments: order.attachments }),
           author: authorOf(order),
           declared_context: Object.fromEntries(
             Object.entries(context).map(([name, value]) => [name, redactValue(name, value)]),

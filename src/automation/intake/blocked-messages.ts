@@ -30,7 +30,7 @@ export class BlockedMessages {
   record(message: BlockedMessage): Promise<Rendered> {
     const { by, incoming, query } = message;
     return by === 'session' && query !== undefined
-      ? this.keepForPeople({ ...incoming, query })
+      ? this.keepForPeople({ ...incoming, query, given: [] })
       : this.#recordExecution(message);
   }
 
@@ -72,7 +72,7 @@ export class BlockedMessages {
     );
     if (key !== undefined) {
       const wish = { state: 'done', answer: emptyTwiml, asks: false } as const;
-      await rows.write(incoming, payloadFrom({ ...incoming, query: '' }), wish);
+      await rows.write(incoming, payloadFrom({ ...incoming, query: '', given: [] }), wish);
     }
     return emptyTwiml;
   }

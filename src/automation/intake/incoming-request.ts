@@ -1,5 +1,7 @@
 import type { KeyCaller } from '../../kernel/caller.js';
 import type { RateFigures } from '../../http/operations/index.js';
+import type { AttachmentRef } from '../../conversations/attachments/index.js';
+import type { GivenPart } from '../../models/parts/index.js';
 import type { WebhookConfig } from '../triggers/config/webhook-config.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import type { MessagePayload } from '../messages/message-payload.js';
@@ -60,7 +62,12 @@ export interface Incoming extends KeyedMessage {
 /** A message that passed all checks. */
 export interface CheckedMessage extends Incoming {
   readonly sender: SenderVerdict;
+  /** Empty if the message has only attachments. */
   readonly query: string;
+  /** Images and files as the payload gives them. */
+  readonly given: readonly GivenPart[];
+  /** What is stored of them; undefined until the message is about to be accepted. */
+  readonly attachments?: readonly AttachmentRef[];
 }
 
 export function payloadFrom({
@@ -71,6 +78,7 @@ export function payloadFrom({
   request,
   sentWith,
   query,
+  attachments = [],
   sender: { userId },
 }: CheckedMessage): MessagePayload {
   const work: MessagePayload = {
@@ -79,6 +87,7 @@ export function payloadFrom({
     requestId: request.requestId,
     agentId: trigger.agentId,
   };
+  if (attachments.length > 0) work.attachments = [...attachments];
   if (consumerKey !== undefined) work.consumerKey = consumerKey;
   if (message?.displayName !== undefined) work.displayName = message.displayName.slice(0, 255);
   if (userId !== undefined) work.userId = userId;

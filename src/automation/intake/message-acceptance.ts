@@ -7,6 +7,7 @@ import type { InboxRunner } from '../inbox/inbox-runner.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import type { TriggerMeasures } from '../messages/measures.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
+import type { TurnPort } from '../triggers/ports.js';
 import { repliesOutOfBand } from '../outbox/delivery-content.js';
 import { acknowledgement } from '../outbox/replies/acknowledgement.js';
 import { emptyTwiml, json, type Rendered } from '../outbox/replies/formats.js';
@@ -29,6 +30,7 @@ export interface MessageAcceptanceParts {
   readonly repeats: Pick<RepeatedMessages, 'answer'>;
   readonly blocked: Pick<BlockedMessages, 'keepForPeople'>;
   readonly plainTexts: PlainTexts;
+  readonly turns: Pick<TurnPort, 'keepAttachments' | 'dropAttachments'>;
   readonly measures: Pick<TriggerMeasures, 'accepted' | 'buffered'>;
 }
 
@@ -43,7 +45,24 @@ export class MessageAcceptance {
     this.#parts = parts;
   }
 
-  accept(message: CheckedMessage): Promise<Rendered> {
+  async accept(message: CheckedMessage): Promise<Rendered> {
+    if (message.given.length === 0) return this.#accept(message);
+    const { turns } = this.#parts;
+    const { trigger, sessionId, given, sentWith } = message;
+    const { scope, limits, agentId } = trigger;
+    const order = { scope, limits, agentId, sessionId, given, keyId: sentWith?.keyId };
+    const attachments = await turns.keepAttachments(order);
+    try {
+      return await this.#accept({ ...message, attachments });
+    } catch (error) {
+      // Any other failure may have accepted the message.
+      if (error instanceof PlatformError && error.retry === 'never')
+        await turns.dropAttachments(scope, attachments);
+      throw error;
+    }
+  }
+
+  #accept(message: CheckedMessage): Promise<Rendered> {
     const { trigger, config, sessionId } = message;
     if (config.execution.message_buffer.enabled) return this.#buffer(message);
     const run = (): Promise<Rendered> =>
@@ -147,6 +166,8 @@ export class MessageAcceptance {
 
   async #notAccepted(fate: Exclude<Fate, 'accepted'>, message: CheckedMessage): Promise<Rendered> {
     if (fate === 'taken over') return this.#parts.blocked.keepForPeople(message);
+    const { attachments = [], trigger } = message;
+    if (attachments.length > 0) await this.#parts.turns.dropAttachments(trigger.scope, attachments);
     // Two requests with one key at once: the other was first.
     const { key } = message;
     const first = key === undefined ? undefined : await this.#parts.repeats.answer(message, key);

@@ -8,19 +8,21 @@ import { FillBudget, fillText, valueAt } from '../triggers/templates.js';
 /** The upper bound of a message's length. */
 const queryCharsMax = 200_000;
 
-/** Extracts the question for the agent from the payload; throws `no_message` if there is none. */
+/** Extracts the question for the agent from the payload; throws `no_message` if there is none and must be one. */
 export function queryOf(
   scope: TenantScope,
   extraction: QueryExtraction,
   payload: unknown,
   expressions: Pick<Expressions, 'evaluate'>,
+  mayBeEmpty = false,
 ): Ready<string> {
   return whenReady(extracted(scope, extraction, payload, expressions), (value) =>
-    bounded(extraction, textOf(value)),
+    bounded(extraction, textOf(value), mayBeEmpty),
   );
 }
 
-function bounded(extraction: QueryExtraction, found: string): string {
+function bounded(extraction: QueryExtraction, found: string, mayBeEmpty: boolean): string {
+  if (found.trim() === '' && mayBeEmpty) return '';
   if (found.trim() === '') throw noQuery(extraction, 'holds no message');
   if (found.length > queryCharsMax) {
     throw noQuery(extraction, `gives a message of more than ${queryCharsMax} characters`);

@@ -23,10 +23,11 @@ export function readQuery(
   config: WebhookConfig,
   { payload, message }: Sources,
   expressions: Pick<Expressions, 'evaluate'>,
+  mayBeEmpty = false,
 ): Ready<string> {
   const { query_extraction: extraction } = config;
   if (extraction === undefined && message !== undefined) {
-    return queryOf(scope, { mode: 'field', field: 'text' }, { text: message.text }, expressions);
+    return queryOf(scope, { mode: 'field', field: 'text' }, { text: message.text }, expressions, mayBeEmpty);
   }
-  return queryOf(scope, extraction ?? { mode: 'field', field: 'message' }, payload, expressions);
+  return queryOf(scope, extraction ?? { mode: 'field', field: 'message' }, payload, expressions, mayBeEmpty);
 }

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { attachmentShape } from '../../conversations/attachments/index.js';
+import { attachmentsMax } from '../../models/parts/index.js';
 import { requestsOf, type TriggerConfig } from '../triggers/types/registry.js';
 import type { SealedPlace, Sealer } from '../../infra/sealing/index.js';
 
@@ -16,7 +18,9 @@ export type MailPlace = z.output<typeof mailPlace>;
 
 /** The payload of an accepted message, kept until it has run. */
 export const work = z.object({
+  /** Empty if the message has only attachments. */
   message: z.string(),
+  attachments: z.array(attachmentShape).optional(),
   context: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
   consumerKey: z.string().optional(),
   displayName: z.string().optional(),
@@ -78,7 +82,7 @@ function placeOf(tenantId: string): SealedPlace {
 }
 
 /**
- * Merges the messages of a buffer: joins the texts, lets later context override earlier, and keeps the last sender's
+ * Merges the messages of a buffer: joins the texts, keeps the newest attachments, lets later context override earlier, and keeps the last sender's
  * reply address.
  */
 export function merged(parts: readonly MessagePayload[], parsed: TriggerConfig | undefined): MessagePayload {
@@ -86,7 +90,11 @@ export function merged(parts: readonly MessagePayload[], parsed: TriggerConfig |
   if (last === undefined) throw new RangeError('A buffer that is flushed holds a message');
   return {
     ...last,
-    message: parts.map(({ message }) => message).join(separatorOf(parsed)),
+    message: parts
+      .map(({ message }) => message)
+      .filter((text) => text !== '')
+      .join(separatorOf(parsed)),
+    attachments: parts.flatMap(({ attachments = [] }) => attachments).slice(-attachmentsMax),
     context: Object.assign({}, ...parts.map(({ context }) => context)) as MessagePayload['context'],
   };
 }

@@ -1,4 +1,5 @@
-import { isReservedName } from '../../conversations/invocation/index.js';
+import { isReservedName, readAttachments } from '../../conversations/invocation/index.js';
+import type { GivenPart } from '../../models/parts/index.js';
 import { followPath, parseJsonPath } from './json-path.js';
 
 export type Scalar = string | number | boolean;
@@ -6,6 +7,20 @@ export type MappedContext = Readonly<Record<string, Scalar>>;
 
 export const mappedNamesMax = 50;
 const valueCharsMax = 2_000;
+
+/** The mapped name whose value is no context: images and files for the agent. */
+const attachmentsName = 'attachments';
+
+/** The images and files that the mapping names; throws if they have another form. */
+export function mappedAttachments(
+  mapping: Readonly<Record<string, string>>,
+  payload: unknown,
+): readonly GivenPart[] {
+  const path = mapping[attachmentsName];
+  const steps = path === undefined ? undefined : parseJsonPath(path);
+  const value = steps === undefined ? undefined : followPath(steps, payload);
+  return value === undefined || value === null ? [] : readAttachments(value);
+}
 
 /**
  * The payload fields that the mapping names. Missing and null values are omitted, objects and lists become compact
@@ -15,7 +30,7 @@ export function mappedContext(mapping: Readonly<Record<string, string>>, payload
   const context: [string, Scalar][] = [];
   for (const [name, path] of Object.entries(mapping)) {
     const steps = parseJsonPath(path);
-    if (steps === undefined || isReservedName(name)) continue;
+    if (steps === undefined || isReservedName(name) || name === attachmentsName) continue;
     const value = scalarOf(followPath(steps, payload));
     if (value !== undefined) context.push([name, value]);
   }

@@ -1,5 +1,7 @@
 import type { TenantLimits } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { AttachmentRef } from '../../conversations/attachments/index.js';
+import type { GivenPart } from '../../models/parts/index.js';
 import type { Author } from '../../conversations/invocation/index.js';
 import type { PlatformError } from '../../kernel/errors.js';
 import type { MappedContext } from './mapped-context.js';
@@ -22,6 +24,8 @@ export interface TurnOrder {
   readonly sessionId: string;
   readonly triggerId: string;
   readonly message: string;
+  /** Stored before, with `keepAttachments`. */
+  readonly attachments: readonly AttachmentRef[];
   readonly context: MappedContext;
   readonly consumerKey: string | undefined;
   /** The name that the channel reports; it fills a contact without a name. */
@@ -41,6 +45,14 @@ export interface TurnOrder {
   readonly isRepeat: boolean;
 }
 
+/** Images and files of a message that is about to be accepted. */
+export interface AttachmentOrder extends Pick<
+  TurnOrder,
+  'scope' | 'limits' | 'agentId' | 'sessionId' | 'keyId'
+> {
+  readonly given: readonly GivenPart[];
+}
+
 export type TurnOutcomeName = 'COMPLETED' | 'TIMEOUT' | 'CANCELLED' | 'FAILED' | 'BLOCKED' | 'SUSPENDED';
 
 export interface TurnOutcome {
@@ -56,6 +68,10 @@ export interface TurnPort {
    * Resolves to the outcome of the turn, also if it ran before; rejects with the reason why the turn was not accepted.
    */
   runTurn(order: TurnOrder): Promise<TurnOutcome>;
+  /** Reads and stores them; rejects if they cannot be used, or the agent's model does not take them. */
+  keepAttachments(order: AttachmentOrder): Promise<readonly AttachmentRef[]>;
+  /** For a message that was not accepted after all. */
+  dropAttachments(scope: TenantScope, refs: readonly AttachmentRef[]): Promise<void>;
   /** The outcome of a turn that has ended. */
   outcomeOf(order: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<TurnOutcome | undefined>;
   /** The refusal of a turn for lack of tokens or money, or by the rules of its key; undefined if the tenant pays for the agent's model itself. */

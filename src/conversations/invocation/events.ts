@@ -71,6 +71,8 @@ export interface ResponseEvent {
   readonly type: 'response';
   readonly content: string;
   readonly blocks?: readonly QuickRepliesBlock[];
+  /** The content as a value, if it had to fit a schema. */
+  readonly parsed?: unknown;
 }
 
 export interface MetricsEvent {

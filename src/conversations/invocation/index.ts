@@ -1,5 +1,6 @@
 // What all channels into a conversation share: what a sender may declare, the author, the session, and the events
 // that are sent. Pure functions without state or storage.
+export { readAttachments } from './attachments.js';
 export {
   type Author,
   authorFrom,

@@ -5,6 +5,8 @@
 import { isUuid } from '../../kernel/uuid.js';
 import { invalidField } from '../../kernel/errors.js';
 import type { Caller } from '../../kernel/caller.js';
+import type { GivenPart } from '../../models/parts/index.js';
+import type { GivenResponseFormat } from '../../models/response-format/index.js';
 import { type Capabilities, readCapabilities } from './capabilities.js';
 import { consumerKeyCharactersMax, displayNameCharactersMax } from './consumer-identity.js';
 import { readBindings, readContext, redactFlat } from './declared-context.js';
@@ -13,13 +15,19 @@ import { type FlatObject, isEmpty, isObject } from './flat-object.js';
 import { type IgnoredField, IgnoredFields } from './ignored-fields.js';
 import { readMetadata } from './metadata.js';
 import { readSessionFrom } from './session-from.js';
-import { readTimeoutMs } from './turn-options.js';
+import { readAttachments } from './attachments.js';
+import { readOptions } from './turn-options.js';
 
 export interface Invocation {
   /** The names of all body fields that took effect, including `options.timeout_ms`. */
   readonly acceptedFields: readonly string[];
   readonly ignoredFields: readonly IgnoredField[];
+  /** Empty if the message has only attachments. */
   readonly message: string;
+  /** As given; their content has not been looked at. */
+  readonly attachments: readonly GivenPart[];
+  /** The schema that the answer must fit; the schema itself is not examined yet. */
+  readonly responseFormat: GivenResponseFormat | undefined;
   readonly sessionId: string | undefined;
   /** The fields that `derivedSessionId` takes; never given together with a `sessionId`. */
   readonly derivedFrom: readonly SessionField[] | undefined;
@@ -58,6 +66,7 @@ type Field =
   | 'bindings'
   | 'session_from'
   | 'metadata'
+  | 'attachments'
   | 'consumer_display_name'
   | 'capabilities'
   | 'options';
@@ -71,6 +80,7 @@ export const streamFields: ReadonlySet<string> = new Set<Field>([
   'bindings',
   'session_from',
   'metadata',
+  'attachments',
   'consumer_display_name',
   'capabilities',
   'options',
@@ -85,6 +95,7 @@ export const chatToolFields: ReadonlySet<string> = new Set<Field>([
   'bindings',
   'session_from',
   'metadata',
+  'attachments',
   'options',
 ]);
 
@@ -105,7 +116,8 @@ export function readInvocation(
   const read = <Value>(name: Field, reader: (value: unknown) => Value): Value | undefined =>
     fields.has(name) ? reader(fields.get(name)) : undefined;
 
-  const message = readMessage(fields.get('message'));
+  const attachments = read('attachments', readAttachments) ?? [];
+  const message = readMessage(fields.get('message'), attachments.length > 0);
   const sessionId = read('session_id', readSessionId);
   const consumerKey = read('consumer_key', (value) =>
     readText('consumer_key', value, consumerKeyCharactersMax),
@@ -121,10 +133,12 @@ export function readInvocation(
   const consumerDisplayName = readDisplayName(fields, consumerKey, ignored);
   const { metadata = none, traceId } = read('metadata', (value) => readMetadata(value, ignored)) ?? {};
   const capabilities = read('capabilities', (value) => readCapabilities(value, ignored));
-  const timeoutMs = read('options', (value) => readTimeoutMs(value, ignored));
+  const { timeoutMs, responseFormat } =
+    read('options', (value) => readOptions(value, privileges.integration, ignored)) ?? {};
 
   const effects: Readonly<Record<string, boolean>> = {
-    message: true,
+    message: message !== '',
+    attachments: attachments.length > 0,
     session_id: sessionId !== undefined,
     consumer_key: consumerKey !== undefined,
     context: !isEmpty(context),
@@ -134,11 +148,14 @@ export function readInvocation(
     consumer_display_name: consumerDisplayName !== undefined,
     capabilities: capabilities?.quickReplies === true,
     'options.timeout_ms': timeoutMs !== undefined,
+    'options.response_format': responseFormat !== undefined,
   };
   return {
     acceptedFields: Object.keys(effects).filter((name) => effects[name] === true),
     ignoredFields: ignored.list(),
     message,
+    attachments,
+    responseFormat,
     sessionId,
     derivedFrom,
     consumerKey,
@@ -171,7 +188,8 @@ function usableFields(
   return usable;
 }
 
-function readMessage(value: unknown): string {
+function readMessage(value: unknown, hasAttachments: boolean): string {
+  if (hasAttachments && (value === undefined || value === null || value === '')) return '';
   if (value === undefined) throw invalidField('message', 'is required');
   return readText('message', value, messageCharactersMax);
 }

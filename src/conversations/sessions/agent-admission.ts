@@ -4,7 +4,7 @@ import type { AgentsSubject, RunnableAgent } from '../../agents/index.js';
 import { callSources, type ModelCalls } from '../../models/calls/index.js';
 import type { TenantCaller } from '../../kernel/caller.js';
 import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
-import { LeaveController } from '../../llm/index.js';
+import { LeaveController, type UserPart } from '../../llm/index.js';
 import type { AgentWindowService } from './agent-window.actor.js';
 
 export interface AgentAdmissionParts {
@@ -30,9 +30,17 @@ export class AgentAdmission {
   }
 
   /** Refuses before the turn begins, so that the refusal is an HTTP error and not an event. */
-  async admit(caller: TenantCaller, agentId: string): Promise<RunnableAgent> {
+  async admit(
+    caller: TenantCaller,
+    agentId: string,
+    parts: readonly UserPart[] = [],
+  ): Promise<RunnableAgent> {
     const agent = await this.agentFor(caller, agentId);
-    await this.#preflightModel({ ...caller, keyId: caller.kind === 'key' ? caller.keyId : null }, agent);
+    await this.#preflightModel(
+      { ...caller, keyId: caller.kind === 'key' ? caller.keyId : null },
+      agent,
+      parts,
+    );
     await this.#countTurn(caller, agent);
     return agent;
   }
@@ -54,14 +62,35 @@ export class AgentAdmission {
    * other fault.
    */
   async tokenRefusal(tenant: TenantWork, agentId: string): Promise<PlatformError | undefined> {
+    const refusal = await this.#refusalOf(tenant, agentId, []);
+    return refusal?.code === 'quota_exceeded' || refusal?.code === 'invalid_model_for_key'
+      ? refusal
+      : undefined;
+  }
+
+  /** The same for a turn whose images and files the agent's model does not take. */
+  async contentRefusal(
+    tenant: TenantWork,
+    agentId: string,
+    parts: readonly UserPart[],
+  ): Promise<PlatformError | undefined> {
+    const refusal = await this.#refusalOf(tenant, agentId, parts);
+    return refusal?.code === 'unsupported_content' ? refusal : undefined;
+  }
+
+  async #refusalOf(
+    tenant: TenantWork,
+    agentId: string,
+    parts: readonly UserPart[],
+  ): Promise<PlatformError | undefined> {
     const agent = await this.#parts.agents.runnableAgent(tenant.scope, agentId, 'member');
     if (agent === undefined) return undefined;
     try {
-      await this.#preflightModel(tenant, agent);
+      await this.#preflightModel(tenant, agent, parts);
       return undefined;
     } catch (error) {
-      if (!(error instanceof PlatformError)) throw error;
-      return error.code === 'quota_exceeded' || error.code === 'invalid_model_for_key' ? error : undefined;
+      if (error instanceof PlatformError) return error;
+      throw error;
     }
   }
 
@@ -82,6 +111,7 @@ export class AgentAdmission {
   async #preflightModel(
     { scope, limits, keyId = null }: TenantWork,
     { id, snapshot }: RunnableAgent,
+    parts: readonly UserPart[] = [],
   ): Promise<void> {
     const { model, fallback_models: fallbackModels } = snapshot.llm_config;
     await this.#parts.models.preflight({
@@ -94,7 +124,7 @@ export class AgentAdmission {
       agentBudget: snapshot.metadata.budget ?? undefined,
       model,
       fallbackModels,
-      request: { messages: [], stream: true },
+      request: { messages: parts.length === 0 ? [] : [{ role: 'user', content: parts }], stream: true },
       signal: neverLeft,
     });
   }

@@ -1,6 +1,10 @@
 /** Turns of a chat with an agent, for every interface that offers one: begins them, follows them, cancels them. */
 import type { Time } from '../../../cluster/index.js';
 import type { RunnableAgent } from '../../agents/index.js';
+import { PlatformError } from '../../kernel/errors.js';
+import { type ReadPart, userPartOf } from '../../models/parts/index.js';
+import type { AnswerFit } from '../../models/response-format/index.js';
+import type { Attachments } from '../attachments/index.js';
 import { actorOf, type TenantCaller } from '../../kernel/caller.js';
 import {
   authorFrom,
@@ -18,6 +22,8 @@ import type { Sessions, WantedTurn } from './sessions.js';
 export interface ChatTurnsParts {
   readonly sessions: Sessions;
   readonly admission: AgentAdmission;
+  readonly attachments: Pick<Attachments, 'read' | 'keep' | 'drop'>;
+  readonly fit: Pick<AnswerFit, 'examine'>;
   readonly time: Time;
   readonly newId: () => string;
 }
@@ -49,12 +55,48 @@ export class ChatTurns {
 
   /** Adds the turn to its session's queue. Rejects if it is refused. */
   async begin(caller: TenantCaller, agentId: string, wanted: WantedChat): Promise<ChatTurn> {
-    const { sessions, admission, newId } = this.#parts;
-    const agent = await admission.admit(caller, agentId);
-    const turn = this.#wantedTurn(caller, agent, wanted);
+    const { sessions, newId } = this.#parts;
+    const { agent, read } = await this.#admitted(caller, agentId, wanted.invocation);
+    const bare = this.#wantedTurn(caller, agent, wanted);
+    const turn = await this.#withAttachments(bare, read);
     const follower = newId();
-    const events = await sessions.begin(turn, follower);
+    const begun = sessions.begin(turn, follower);
+    const events = await begun.catch(async (error: unknown) => {
+      await this.#dropAttachments(turn, error);
+      throw error;
+    });
     return this.#turn(caller, { ...turn, follower, after: 0 }, events);
+  }
+
+  /** Everything that can refuse the turn before anything is stored. */
+  async #admitted(
+    caller: TenantCaller,
+    agentId: string,
+    { attachments: given, responseFormat }: Invocation,
+  ): Promise<{ readonly agent: RunnableAgent; readonly read: readonly ReadPart[] }> {
+    const { admission, attachments, fit } = this.#parts;
+    const { scope } = caller;
+    // An unknown agent is refused before addresses are asked.
+    if (given.length > 0 || responseFormat !== undefined) await admission.agentFor(caller, agentId);
+    if (responseFormat !== undefined) {
+      const field = 'options.response_format.json_schema.schema';
+      await fit.examine(scope, responseFormat.json_schema.schema, field);
+    }
+    const read = given.length === 0 ? [] : await attachments.read(scope, given);
+    return { agent: await admission.admit(caller, agentId, read.map(userPartOf)), read };
+  }
+
+  async #withAttachments(turn: WantedTurn, read: readonly ReadPart[]): Promise<WantedTurn> {
+    if (read.length === 0) return turn;
+    const kept = await this.#parts.attachments.keep(turn.scope, turn.sessionId, read);
+    return { ...turn, input: { ...turn.input, attachments: kept } };
+  }
+
+  /** A turn that may have been accepted keeps them: only a refusal is certain. */
+  async #dropAttachments({ scope, input }: WantedTurn, error: unknown): Promise<void> {
+    const refs = input.attachments ?? [];
+    if (refs.length === 0 || !(error instanceof PlatformError) || error.retry !== 'never') return;
+    await this.#parts.attachments.drop(scope, refs);
   }
 
   /** Follows a turn that has begun, from the event after the given one. */
@@ -89,6 +131,7 @@ export class ChatTurns {
       nameInferred: false,
       input: {
         message: invocation.message,
+        ...(invocation.responseFormat === undefined ? {} : { response_format: invocation.responseFormat }),
         author:
           invocation.consumerKey === undefined
             ? authorFrom(caller)

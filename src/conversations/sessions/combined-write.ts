@@ -17,6 +17,7 @@ export function combinedWrite(earlier: SessionWrite, later: SessionWrite): Sessi
     opened: [...(earlier.opened ?? []), ...(later.opened ?? [])],
     touches: [...(earlier.touches ?? []), ...(later.touches ?? [])],
     facts: [...(earlier.facts ?? []), ...(later.facts ?? [])],
+    attachments: [...(earlier.attachments ?? []), ...(later.attachments ?? [])],
     realtimeEvents: [...(earlier.realtimeEvents ?? []), ...(later.realtimeEvents ?? [])],
   };
 }

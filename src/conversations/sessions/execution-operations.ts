@@ -115,6 +115,7 @@ function queued(id: string, promised: PromisedExecution | undefined): ReadExecut
     error: null,
     delivery_status: 'none',
     output: null,
+    parsed: null,
     blocks: [],
     input: { accepted_fields: [], ignored_fields: [] },
     created_at: promised.createdAt,

@@ -8,6 +8,7 @@ export function finishedEvents(execution: ReadExecution, after: number): readonl
   const { id, session_id, outcome } = execution;
   if (outcome === null) return [];
   const blocks = execution.blocks.length === 0 ? {} : { blocks: execution.blocks };
+  const parsed = execution.parsed == null ? {} : { parsed: execution.parsed };
   const done = doneEvent(
     { session_id: session_id ?? '', execution_id: id },
     outcome,
@@ -19,7 +20,7 @@ export function finishedEvents(execution: ReadExecution, after: number): readonl
     ...(execution.error === null ? [] : [{ type: 'error' as const, ...execution.error }]),
     // Text that a change of the control mode retracted is not shown later either.
     ...(hasAnswer && outcome !== 'SUSPENDED'
-      ? [{ type: 'response' as const, content: execution.output ?? '', ...blocks }]
+      ? [{ type: 'response' as const, content: execution.output ?? '', ...blocks, ...parsed }]
       : []),
     {
       type: 'metrics',

@@ -10,7 +10,8 @@ import type { SealedPlace, Sealer } from '../../infra/sealing/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import { AgentAdmission } from './agent-admission.js';
 import { agentWindowActor } from './agent-window.actor.js';
-import { ChatTurns } from './chat-turns.js';
+import type { Attachments } from '../attachments/index.js';
+import { ChatTurns, type ChatTurnsParts } from './chat-turns.js';
 import { type ConsumerSessionParts, consumerSessionOperations } from './consumer-operations.js';
 import { executionOperations, type FindPromised } from './execution-operations.js';
 import type { SessionActorParts, SessionService } from './parts.js';
@@ -66,6 +67,8 @@ export interface SessionsOptions {
   readonly isKnownConsumer: ConsumerSessionParts['isKnownConsumer'];
   readonly erasePerson: ConsumerSessionParts['erasePerson'];
   readonly findPromised: FindPromised;
+  readonly attachments: Attachments;
+  readonly fit: ChatTurnsParts['fit'];
 }
 
 export interface SessionsSubject {
@@ -103,6 +106,7 @@ export function createSessions(
     seal: (text, id) => sealer.seal(Buffer.from(text), place(id)).toString('base64'),
     unseal: (text, id) => sealer.open(Buffer.from(text, 'base64'), place(id)).toString('utf8'),
     olderMessages: (scope, sessionId, before, limit) => olderMessages(store, scope, sessionId, before, limit),
+    attachmentContents: (scope, refs) => options.attachments.contents(scope, refs),
     self: session,
     atWork,
     onFailedTurn: options.onFailedTurn ?? (() => undefined),
@@ -127,7 +131,8 @@ export function createSessions(
     refusalOf: toPlatformError,
     time,
   });
-  const chats = new ChatTurns({ sessions, admission, time, newId });
+  const { attachments, fit } = options;
+  const chats = new ChatTurns({ sessions, admission, attachments, fit, time, newId });
   return {
     operations: [
       ...streamOperations({ sessions, chats, report }),

@@ -1,6 +1,7 @@
 import type { DurableActivation, Reference, Slot, Time } from '../../../cluster/index.js';
 import type { SessionServiceDefinition } from '../../../generated/troupe/actors/v1/session.js';
 import type { AgentsSubject } from '../../agents/index.js';
+import type { Attachments } from '../attachments/index.js';
 import type { TenantLimits } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Turns } from '../turns/index.js';
@@ -40,6 +41,8 @@ export interface SessionActorParts {
     before: number,
     limit: number,
   ) => Promise<readonly MessageRow[]>;
+  /** What is attached to messages, by id, in the form that models take. */
+  readonly attachmentContents: Attachments['contents'];
   readonly self: (tenantId: string, sessionId: string) => Reference<SessionService>;
   /** Arms the timer that ends a control mode with a time limit. */
   readonly armExpiry: (expiry: {

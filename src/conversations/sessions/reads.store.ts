@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type HotReads, type HotStatement, sql, type TenantTransaction } from '../../infra/storage/index.js';
+import { attachmentShape } from '../attachments/index.js';
 import { authorKinds, outcomes } from '../invocation/index.js';
 
 /** The queries of the endpoints. Only the actor writes. */
@@ -116,6 +117,7 @@ const messageRow = z.object({
   role: z.enum(['user', 'assistant']),
   author: z.object({ kind: z.enum(authorKinds), id: z.string() }).nullable(),
   content: z.string(),
+  attachments: z.array(attachmentShape),
   declared_context: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).nullable(),
   metadata: z.record(z.string(), z.unknown()),
   execution_id: z.uuid().nullable(),
@@ -124,7 +126,7 @@ const messageRow = z.object({
 export type ReadMessage = z.output<typeof messageRow>;
 
 const messageColumns = sql.fragment`
-  m.number, m.id, m.role, m.author, m.content, m.declared_context, m.metadata, m.execution_id, m.created_at`;
+  m.number, m.id, m.role, m.author, m.content, m.attachments, m.declared_context, m.metadata, m.execution_id, m.created_at`;
 
 /** Oldest first, after the given number. */
 export function listMessages(
@@ -205,6 +207,7 @@ const executionRow = z.object({
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
   delivery_status: z.enum(deliveryStatuses),
   output: z.string().nullable(),
+  parsed: z.unknown(),
   blocks: z.array(
     z.object({ type: z.literal('quick_replies'), data: z.object({ labels: z.array(z.string()) }) }),
   ),
@@ -221,7 +224,7 @@ export type ReadExecution = z.output<typeof executionRow>;
 const executionColumns = sql.fragment`
   e.id, e.agent_id, e.session_id, e.trigger_id, e.key_id, e.user_id, e.status, e.outcome, e.metadata, e.model,
   e.provider, e.usage, e.cost, e.latency_ms, e.first_token_ms, e.tool_calls, e.timeout_clock, e.error,
-  e.delivery_status, e.output, e.blocks, e.created_at, e.started_at, e.finished_at,
+  e.delivery_status, e.output, e.parsed, e.blocks, e.created_at, e.started_at, e.finished_at,
   jsonb_build_object('accepted_fields', coalesce(e.input->'accepted_fields', '[]'),
     'ignored_fields', coalesce(e.input->'ignored_fields', '[]')) as input`;
 

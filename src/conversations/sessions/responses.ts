@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { authorKinds, outcomes } from '../invocation/index.js';
+import { attachmentShape } from '../attachments/index.js';
 import { encodeCursor } from '../../http/operations/index.js';
 import { deliveryStatuses } from './reads.store.js';
 import type { ReadExecution, ReadMessage, ReadSession, ReadStep } from './reads.store.js';
@@ -100,6 +101,9 @@ export const messageShape = z.object({
   role: z.enum(['user', 'assistant']),
   author: authorShape.nullable(),
   content: z.string(),
+  attachments: z
+    .array(attachmentShape)
+    .describe('Images and files; GET /api/v1/attachments/:id has their content.'),
   declared_context: scalars.nullable(),
   metadata: z.record(z.string(), z.unknown()),
   execution_id: z.uuid().nullable(),
@@ -171,6 +175,7 @@ export const stepShape = z.object({
 
 export const executionDetailShape = executionShape.extend({
   response: z.string().nullable(),
+  parsed: z.unknown().optional().describe('The response as a value, if it had to fit a schema.'),
   steps: z.array(stepShape),
 });
 
@@ -181,6 +186,7 @@ export function executionDetail(
   return {
     ...executionAnswer(execution),
     response: execution.output,
+    ...(execution.parsed == null ? {} : { parsed: execution.parsed }),
     steps: steps.map((step) => ({
       ...step,
       started_at: step.started_at.toISOString(),

@@ -1,7 +1,9 @@
+import type { AttachmentRef } from '../attachments/index.js';
 import type { ConsumerTouch, FactsRow } from '../consumers/index.js';
 import type { Author, FlatObject, Outcome, TurnUsage } from '../invocation/index.js';
 import type { RealtimeEventRow } from '../realtime/index.js';
 import type { QuickReplies } from '../turns/index.js';
+import type { GivenResponseFormat } from '../../models/response-format/index.js';
 import type { OpenedRow } from '../../models/usage/index.js';
 
 /** The rows of a session as its actor holds and writes them. Timestamps are ISO texts, as in JSON. */
@@ -45,6 +47,7 @@ export interface MessageRow {
   /** Null for messages from before authors were recorded. */
   readonly author: Author | null;
   readonly content: string;
+  readonly attachments: readonly AttachmentRef[];
   readonly declared_context: FlatObject | null;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly execution_id: string | null;
@@ -62,7 +65,11 @@ export type ExecutionStatus =
 
 /** The stored part of a turn's input. */
 export interface StoredInput {
+  /** Empty if the message has only attachments. */
   readonly message: string;
+  readonly attachments?: readonly AttachmentRef[];
+  /** The schema that the answer must fit, in place of the agent's. */
+  readonly response_format?: GivenResponseFormat;
   /** Undefined for turns that an older node, which did not record authors, accepted. */
   readonly author?: Author;
   readonly declared_context: FlatObject | null;
@@ -102,6 +109,8 @@ export interface ExecutionRow {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly output: string | null;
   readonly blocks: readonly QuickReplies[];
+  /** The answer as a value; null unless it had to fit a schema. */
+  readonly parsed: unknown;
   readonly model: string | null;
   readonly provider: string | null;
   readonly usage: TurnUsage | null;
@@ -135,6 +144,12 @@ export interface LogRow {
   readonly expires_at: string;
 }
 
+export interface BoundAttachment {
+  readonly tenant_id: string;
+  readonly id: string;
+  readonly message_id: string;
+}
+
 /** What one transaction of a session writes. */
 export interface SessionWrite {
   readonly session?: SessionRow;
@@ -146,6 +161,8 @@ export interface SessionWrite {
   readonly opened?: readonly OpenedRow[];
   readonly touches?: readonly ConsumerTouch[];
   readonly facts?: readonly FactsRow[];
+  /** Attachments that are part of the conversation with these messages. */
+  readonly attachments?: readonly BoundAttachment[];
   /** Realtime events for the tenant's users. */
   readonly realtimeEvents?: readonly RealtimeEventRow[];
   /** Deletes the session and everything that belongs to it. */

@@ -230,6 +230,7 @@ class SessionActor {
         role: 'assistant',
         author: request.author,
         content: request.content,
+        attachments: [],
         declared_context: null,
         metadata: request.metadata,
         execution_id: null,

@@ -3,6 +3,7 @@
  * statements of one transaction.
  */
 import type { PostgresTables } from '../../../cluster/index.js';
+import { bindStatement } from '../attachments/index.js';
 import { factsStatement, touchStatement } from '../consumers/index.js';
 import { realtimeStatement } from '../realtime/index.js';
 import { openedTable } from '../../models/usage/index.js';
@@ -79,6 +80,7 @@ const messages: Table = {
     role: 'text',
     author: 'jsonb',
     content: 'text',
+    attachments: 'jsonb',
     declared_context: 'jsonb',
     metadata: 'jsonb',
     execution_id: 'uuid',
@@ -113,6 +115,7 @@ const executions: Table = {
     metadata: 'jsonb',
     output: 'text',
     blocks: 'jsonb',
+    parsed: 'jsonb',
     model: 'text',
     provider: 'text',
     usage: 'jsonb',
@@ -141,6 +144,7 @@ const executions: Table = {
     'sealed_input',
     'output',
     'blocks',
+    'parsed',
     'model',
     'provider',
     'usage',
@@ -191,6 +195,7 @@ const statements = {
   opened: upsert(openedTable),
   touches: listed(touchStatement),
   facts: listed(factsStatement),
+  attachments: listed(bindStatement),
   erasedExecutions: listed({
     name: 'session_erase_executions',
     text: `delete from executions e using jsonb_to_recordset($1::jsonb) as w (tenant_id uuid, id uuid)
@@ -261,6 +266,7 @@ function partsOf(writes: readonly SessionWrite[]): readonly PartRows[] {
     { statement: statements.opened, rows: all((write) => write.opened) },
     { statement: statements.touches, rows: all((write) => write.touches) },
     { statement: statements.facts, rows: all((write) => write.facts) },
+    { statement: statements.attachments, rows: all((write) => write.attachments) },
     { statement: statements.erasedExecutions, rows: eraseds },
     { statement: statements.erasedSessions, rows: eraseds },
     // Last, because recorders of changes wait for each other from here to the commit.

@@ -16,11 +16,16 @@ import type { Sessions } from './sessions.js';
 
 /** The limit of a chat turn; the caller's option can only shorten it. */
 const chatDeadlineMs = 150_000;
-const bodyBytesMax = 4 * 1024 * 1024;
+/** Room for attachments. */
+const bodyBytesMax = 20 * 1024 * 1024;
 
 const eventsDescription =
   'Server-sent events, each with `id`, `event` and `data`: `metadata` first, then `status`, `phase`, `tool`, ' +
   '`thinking` and `delta` while the text is generated, `response` with the whole text, `metrics`, and `done` with the outcome.';
+
+const contentDescription =
+  '`attachments` are up to 10 images and files `{type, url | data, media_type, name}` of at most 5 MB each; with one, ' +
+  '`message` may be left out. With `options.response_format` the answer fits a JSON Schema, and `response` carries `parsed`.';
 
 export interface StreamOperationParts {
   readonly sessions: Sessions;
@@ -45,7 +50,7 @@ export function streamOperations(parts: StreamOperationParts): readonly Operatio
       audit: { exempt: 'turns leave no entry; the execution is their record' },
       path: '/api/v2/agents/:id/stream',
       title: 'Send a message to an agent and read its turn as events.',
-      description: eventsDescription,
+      description: `${eventsDescription} ${contentDescription}`,
       access: tenantCaller('agents:chat'),
       rate: 'model-work',
       dialect: 'invocation',
@@ -62,6 +67,8 @@ export function streamOperations(parts: StreamOperationParts): readonly Operatio
         'agent_not_found',
         'not_found',
         'invalid_model',
+        'unsupported_content',
+        'payload_too_large',
         'email_unverified',
         'MODEL_TIER_RESTRICTED',
         'quota_exceeded',

@@ -17,7 +17,8 @@ export function lastEvents(
   const hasAnswer = end.outcome === 'COMPLETED' || end.content !== '';
   if (hasAnswer && !muted) {
     const blocks = end.blocks.length === 0 ? {} : { blocks: end.blocks };
-    events.push({ type: 'response', content: end.content, ...blocks });
+    const parsed = end.parsed === undefined ? {} : { parsed: end.parsed };
+    events.push({ type: 'response', content: end.content, ...blocks, ...parsed });
   }
   events.push({
     type: 'metrics',

@@ -224,6 +224,7 @@ function newExecution(
     metadata: wanted.metadata,
     output: null,
     blocks: [],
+    parsed: null,
     model: null,
     provider: null,
     usage: null,

@@ -1,11 +1,13 @@
 /** What a turn begins with: its message, the agent's memory, and the values that its tools may read. */
+import type { AttachmentRef } from '../attachments/index.js';
 import { toolContext } from '../invocation/index.js';
+import { schemaFormatOf } from '../../models/response-format/index.js';
 import { memorySettings, windowOf, type TurnStart } from '../turns/index.js';
 import { type LiveTurn, scalars } from './live-turn.js';
 import type { SessionActorParts, Tenant } from './parts.js';
 import type { MessageRow } from './rows.js';
 import type { SessionState } from './session-state.js';
-import { transcript } from './transcript.js';
+import { shownParts, transcript } from './transcript.js';
 
 export async function turnStart(
   state: SessionState,
@@ -17,9 +19,12 @@ export async function turnStart(
   const { row } = turn;
   const declared = row.input.declared_context ?? {};
   const own = newMessage(state, parts, turn, 'user', row.input.message);
-  const [message] = transcript([{ ...own, declared_context: declared }]);
+  const [message] = transcript([{ ...own, attachments: [], declared_context: declared }]);
   const block = message?.role === 'user' ? message.content.find(({ type }) => type === 'context') : undefined;
   const earlier = await rememberedMessages(state, parts, tenant, turn, agent);
+  const attachments = row.input.attachments ?? [];
+  const shown = [...attachments, ...shownEarlier(earlier, bytesOf(attachments))];
+  const contents = shown.length === 0 ? new Map() : await parts.attachmentContents(tenant.scope, shown);
   return {
     ...tenant,
     caller: { keyId: row.key_id, userId: row.user_id },
@@ -31,15 +36,40 @@ export async function turnStart(
     agent,
     depth: 0,
     message: row.input.message,
+    attachments: shownParts(attachments, contents),
+    responseFormat: formatOf(row.input),
     contextBlock: block?.type === 'context' ? block.text : undefined,
     toolContext: toolContext(contextOf(parts, turn), turn.bindings ?? {}),
-    history: windowOf(transcript(earlier), Number.POSITIVE_INFINITY),
+    history: windowOf(transcript(earlier, contents), Number.POSITIVE_INFINITY),
     summary: state.session?.summary ?? undefined,
     facts: await factsFor(state, parts, tenant, agent),
     quickReplies: row.input.quick_replies,
     deadlineMs: row.input.deadline_ms,
     recorded: turn.steps.filter((step) => step !== undefined),
   };
+}
+
+/** Vendors take requests of 20 to 50 megabytes in base64. */
+const shownBytesMax = 12 * 1024 * 1024;
+
+/** The newest attachments of earlier messages, as many as fit beside those of this message. */
+function shownEarlier(earlier: readonly MessageRow[], ownBytes: number): readonly AttachmentRef[] {
+  const shown: AttachmentRef[] = [];
+  let bytes = ownBytes;
+  for (const { attachments } of earlier.toReversed()) {
+    bytes += bytesOf(attachments);
+    if (bytes > shownBytesMax) break;
+    for (const ref of attachments) shown.push(ref);
+  }
+  return shown;
+}
+
+function bytesOf(attachments: readonly AttachmentRef[]): number {
+  return attachments.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+function formatOf({ response_format: given }: LiveTurn['row']['input']): TurnStart['responseFormat'] {
+  return given === undefined ? undefined : schemaFormatOf(given);
 }
 
 /** The next message of the session, created by this turn. */
@@ -58,6 +88,7 @@ export function newMessage(
     role,
     author: role === 'user' ? (row.input.author ?? null) : { kind: 'agent', id: row.agent_id },
     content,
+    attachments: [],
     declared_context: null,
     metadata: {},
     execution_id: row.id,

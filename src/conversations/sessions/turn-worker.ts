@@ -11,6 +11,7 @@ import type { OpenedRow } from '../../models/usage/index.js';
 import { lookAgainMs } from './turn-queue.js';
 import { type LiveTurn, stepRow } from './live-turn.js';
 import type { SessionActivation, SessionActorParts, Tenant } from './parts.js';
+import { boundBy } from './bound-attachments.js';
 import type { ExecutionStatus, MessageRow, SessionRow } from './rows.js';
 import { ended, type Ended, failed, lastEvents, usageOf } from './turn-end.js';
 import { Summaries } from './summaries.js';
@@ -201,7 +202,7 @@ export class TurnWorker {
     const nowMs = this.#parts.time.wallMs();
     const deadlineMs = turn.row.input.deadline_ms;
     const resumed = turn.row.attempts > 0;
-    const message = resumed ? [] : this.#addUserMessage(turn);
+    const messages = resumed ? [] : this.#addUserMessage(turn);
     change(turn, {
       status: 'running',
       attempts: turn.row.attempts + 1,
@@ -211,7 +212,7 @@ export class TurnWorker {
       due_at: new Date(nowMs + deadlineMs + lookAgainMs).toISOString(),
     });
     const { finishedBefore } = await this.#activation.writeKnown(
-      { messages: message, executions: [turn.row] },
+      { messages, executions: [turn.row], attachments: boundBy(messages) },
       { stamp: { set: 'busy', process: this.#activation.process, forMs: deadlineMs + stampMarginMs } },
     );
     if (finishedBefore.has(turn.row.id)) {
@@ -298,6 +299,7 @@ export class TurnWorker {
       outcome,
       output: kept,
       blocks: end.blocks,
+      parsed: end.parsed ?? null,
       model: end.model,
       provider: end.provider,
       usage: usageOf(end),
@@ -316,6 +318,7 @@ export class TurnWorker {
       {
         ...this.#sessionPart(),
         messages: [...user, ...answer],
+        attachments: boundBy(user),
         executions: [turn.row],
         steps: end.steps.map((step) => stepRow(turn.row, step)),
         logs: [
@@ -348,6 +351,7 @@ export class TurnWorker {
     const { row } = turn;
     const message = {
       ...this.#message(turn, 'user', row.input.message),
+      attachments: row.input.attachments ?? [],
       declared_context: row.input.declared_context,
     };
     this.#append(message);

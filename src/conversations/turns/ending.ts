@@ -3,7 +3,7 @@ import { TurnInterrupted, TurnLost } from './interruption.js';
 import type { ModelClock, QuickReplies, TurnEnd } from './turn.js';
 import type { TurnWork } from './turn-work.js';
 
-type Ending = Pick<TurnEnd, 'outcome' | 'timeoutClock' | 'error'>;
+type Ending = Pick<TurnEnd, 'outcome' | 'timeoutClock' | 'error' | 'parsed'>;
 
 /** The end of the turn, with the steps whose results were not recorded yet. */
 export function turnEnd(work: TurnWork, ending: Ending, blocks: readonly QuickReplies[]): TurnEnd {

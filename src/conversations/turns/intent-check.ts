@@ -21,6 +21,7 @@ const instructions =
 /** The intent of the message: classified locally, or by the cheapest model if the agent asks for it. */
 export async function intentOf(work: TurnWork): Promise<Intent> {
   const { start } = work;
+  if (start.attachments.length > 0) return 'task';
   if (start.agent.snapshot.metadata.intent_check !== 'model') return classifyIntent(start.message);
   const { steps, totals, parts } = work;
   const step = steps.begin('intent', callSources.intentCheck);

@@ -1,22 +1,46 @@
 /** The model's input, in the order in which it reads. */
-import type { Message, UserMessage } from '../../llm/index.js';
+import { type Message, unreadablePart, type UserMessage, type UserPart } from '../../llm/index.js';
 import type { TurnStart } from './turn.js';
 
-/** The conversation up to the requested answer. */
-export function conversation(start: TurnStart): readonly Message[] {
+/**
+ * The conversation up to the requested answer. Earlier images and files that the model cannot take are named: the agent may
+ * have had another model then.
+ */
+export function conversation(
+  start: TurnStart,
+  capabilities: ReadonlySet<string> | undefined,
+): readonly Message[] {
   return [
     { role: 'system', content: systemPrompt(start) },
-    ...start.history,
-    userMessage(start.message, start.contextBlock),
+    ...(capabilities === undefined
+      ? start.history
+      : start.history.map((message) => readable(message, capabilities))),
+    userMessage(start.message, start.contextBlock, start.attachments),
   ];
 }
 
+function readable(message: Message, capabilities: ReadonlySet<string>): Message {
+  if (message.role !== 'user' || unreadablePart({ messages: [message] }, capabilities) === undefined)
+    return message;
+  const content = message.content.map((part): UserPart => {
+    if (part.type !== 'image' && part.type !== 'file') return part;
+    const name = part.type === 'file' ? part.name : undefined;
+    return { type: 'text', text: `[${part.type}${name === undefined ? '' : ` ${name}`}, not shown again]` };
+  });
+  return { ...message, content };
+}
+
 /** A user's message. The data block accompanies the user's own words, outside the system prompt. */
-export function userMessage(text: string, contextBlock: string | undefined): UserMessage {
+export function userMessage(
+  text: string,
+  contextBlock: string | undefined,
+  attachments: readonly UserPart[] = [],
+): UserMessage {
   return {
     role: 'user',
     content: [
-      { type: 'text', text },
+      ...(text === '' && attachments.length > 0 ? [] : [{ type: 'text' as const, text }]),
+      ...attachments,
       ...(contextBlock === undefined || contextBlock === ''
         ? []
         : [{ type: 'context' as const, text: contextBlock }]),

@@ -4,6 +4,13 @@
  */
 import { callSources } from '../../models/calls/index.js';
 import type { Message } from '../../llm/index.js';
+import {
+  askedAgain,
+  responseFormatMismatch,
+  type SchemaFormat,
+  schemaFormatOf,
+} from '../../models/response-format/index.js';
+import type { CallRequest, CallSource } from './ask-model.js';
 import { endingOf, turnEnd } from './ending.js';
 import { intentOf } from './intent-check.js';
 import { Interruption } from './interruption.js';
@@ -40,10 +47,10 @@ export async function runTurn(
   };
   try {
     work.interruption.check();
-    const blocks = await answer(work);
+    const { blocks, parsed } = await answer(work);
     work.interruption.check();
     ports.emit({ type: 'phase', name: 'finish' });
-    return turnEnd(work, { outcome: 'COMPLETED' }, blocks);
+    return turnEnd(work, { outcome: 'COMPLETED', ...(parsed !== undefined && { parsed }) }, blocks);
   } catch (error) {
     return turnEnd(work, endingOf(error, work), []);
   } finally {
@@ -51,45 +58,96 @@ export async function runTurn(
   }
 }
 
-async function answer(work: TurnWork): Promise<readonly QuickReplies[]> {
-  const { start, ports, interruption } = work;
+interface Answered {
+  readonly blocks: readonly QuickReplies[];
+  readonly parsed?: unknown;
+}
+
+async function answer(work: TurnWork): Promise<Answered> {
+  const { start, ports, interruption, output } = work;
   const { snapshot } = start.agent;
+  const format = formatOf(start);
+  if (format !== undefined) output.hold();
   ports.emit({ type: 'status', state: 'running' });
   ports.emit({ type: 'phase', name: 'load' });
-  const toolset = toolsetOf(snapshot, start.quickReplies && snapshot.quick_replies_enabled);
+  // A group of suggestions is no value that fits a schema.
+  const suggests = start.quickReplies && snapshot.quick_replies_enabled && format === undefined;
+  const toolset = toolsetOf(snapshot, suggests);
   ports.emit({ type: 'phase', name: 'intent' });
   interruption.startClock(start.deadlineMs - workedMs(start.recorded));
   const intent = await intentOf(work);
-  const messages = conversation(start);
-  return intent === 'task' ? runRounds(work, toolset, messages) : answerWithoutTools(work, toolset, messages);
+  const asked: Asked = { toolset, messages: conversation(start, capabilitiesOf(work)), format };
+  const said = await (intent === 'task' ? runRounds(work, asked) : answerWithoutTools(work, asked));
+  return format === undefined ? said : fittingAnswer(work, format, said);
+}
+
+/** Undefined if the service chooses the model: it chooses one that takes what the conversation has. */
+function capabilitiesOf({ parts, start }: TurnWork): ReadonlySet<string> | undefined {
+  const found = parts.catalogue.resolve(start.agent.snapshot.llm_config.model);
+  return 'model' in found ? found.model.capabilities : undefined;
+}
+
+interface Asked {
+  readonly toolset: ReturnType<typeof toolsetOf>;
+  readonly messages: readonly Message[];
+  readonly format: SchemaFormat | undefined;
+}
+
+/** What was said, and how to ask for it once more. */
+interface Said extends Answered {
+  readonly source: CallSource;
+  readonly request: CallRequest['request'];
+}
+
+function formatOf({ responseFormat, agent }: TurnStart): SchemaFormat | undefined {
+  if (responseFormat !== undefined) return responseFormat;
+  const own = agent.snapshot.llm_config.response_format;
+  return own === undefined ? undefined : schemaFormatOf(own);
+}
+
+/** Checks the answer, which nobody has seen yet, and asks for it once more if it does not fit. */
+async function fittingAnswer(work: TurnWork, format: SchemaFormat, said: Said): Promise<Answered> {
+  const { parts, start, output, interruption } = work;
+  let fitting = await parts.fit.of(start.scope, format, output.held);
+  interruption.check();
+  if (fitting.mismatch !== undefined) {
+    const messages = askedAgain(said.request.messages, output.held, fitting.mismatch);
+    await modelRound(work, said.source, { ...said.request, messages });
+    fitting = await parts.fit.of(start.scope, format, output.held);
+    interruption.check();
+  }
+  if (fitting.mismatch !== undefined) throw responseFormatMismatch(fitting.mismatch);
+  output.release();
+  return { blocks: said.blocks, parsed: fitting.parsed };
 }
 
 /** One answer without the agent's tools. It can still suggest replies. */
 async function answerWithoutTools(
   work: TurnWork,
-  { definitions }: ReturnType<typeof toolsetOf>,
-  messages: readonly Message[],
-): Promise<readonly QuickReplies[]> {
+  { toolset: { definitions }, messages, format }: Asked,
+): Promise<Said> {
   const tools = work.start.quickReplies ? definitions.filter(({ name }) => name === suggestionsName) : [];
-  const said = await modelRound(work, callSources.lightResponse, {
+  const source = callSources.lightResponse;
+  const request = {
     messages,
     cachePrompt: true,
     ...(tools.length > 0 && { tools }),
-  });
+    ...(format !== undefined && { responseFormat: format }),
+  };
+  const said = await modelRound(work, source, request);
   for (const call of callsIn(said.parts)) {
     const suggested =
       tools.length > 0 && call.name === suggestionsName ? quickRepliesOf(argumentsOf(call)) : undefined;
-    if (suggested !== undefined) return [suggested];
+    if (suggested !== undefined) return { source, request, blocks: [suggested] };
   }
-  return [];
+  return { source, request, blocks: [] };
 }
 
 /** Rounds of the model and its tools, until the model calls none or only suggests replies. */
 async function runRounds(
   work: TurnWork,
-  toolset: ReturnType<typeof toolsetOf>,
-  conversationSoFar: readonly Message[],
-): Promise<readonly QuickReplies[]> {
+  { toolset, messages: conversationSoFar, format }: Asked,
+): Promise<Said> {
   const { parts, start } = work;
   const runChild: RunChild = (child, ports, lineage) => runTurn(parts, child, ports, lineage);
   const roundsMax = start.agent.snapshot.llm_config.max_tool_rounds;
@@ -106,6 +164,7 @@ async function runRounds(
       cachePrompt: true,
       ...(tools.length > 0 && { tools }),
       ...(tools.length > 0 && !mayCall && { toolChoice: 'none' }),
+      ...(format !== undefined && { responseFormat: format }),
     });
     const calls = callsIn(said.parts);
     if (calls.length === 0 || !mayCall) break;
@@ -122,5 +181,10 @@ async function runRounds(
       messages.push({ role: 'tool', callId: id, name, content: [{ type: 'text', text }] });
     }
   }
-  return suggested === undefined ? [] : [suggested];
+  const request = {
+    messages,
+    ...(tools.length > 0 && { tools, toolChoice: 'none' as const }),
+    ...(format !== undefined && { responseFormat: format }),
+  };
+  return { source: callSources.toolLoop, request, blocks: suggested === undefined ? [] : [suggested] };
 }

@@ -53,6 +53,8 @@ export async function callSubAgent(
       agent,
       depth: start.depth + 1,
       message: questionIn(args),
+      attachments: [],
+      responseFormat: undefined,
       history: [],
       summary: undefined,
       facts: [],

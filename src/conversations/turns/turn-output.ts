@@ -17,6 +17,8 @@ export class TurnOutput {
   /** The first half of a surrogate pair whose second half comes with the next piece. */
   #half = '';
   #newRound = false;
+  /** The text of the present round, while texts are held back; undefined if they are published as they come. */
+  #held: string | undefined;
   #firstTokenMs: number | null = null;
 
   constructor(emit: TurnPorts['emit'], time: Time) {
@@ -37,8 +39,30 @@ export class TurnOutput {
     return Math.round(this.#time.monotonicMs() - this.#startedAtMs);
   }
 
+  /** From now on nothing is published before `release`: an answer must first be checked. */
+  hold(): void {
+    this.#held = '';
+  }
+
+  /** The text that is held back: that of the last round, since a look-up's words are no part of a value. */
+  get held(): string {
+    return this.#held ?? '';
+  }
+
+  release(): void {
+    const content = this.held;
+    this.#held = undefined;
+    if (content === '') return;
+    this.#text += content;
+    this.#emit({ type: 'delta', content });
+  }
+
   nextRound(): void {
     this.#half = '';
+    if (this.#held !== undefined) {
+      this.#held = '';
+      return;
+    }
     this.#newRound = this.#text !== '';
   }
 
@@ -68,6 +92,10 @@ export class TurnOutput {
     this.#half = /[\uD800-\uDBFF]$/.exec(whole)?.[0] ?? '';
     const piece = whole.slice(0, whole.length - this.#half.length).toWellFormed();
     if (piece === '') return;
+    if (this.#held !== undefined) {
+      this.#held += piece;
+      return;
+    }
     const content = this.#newRound ? pause + piece : piece;
     this.#newRound = false;
     this.#text += content;

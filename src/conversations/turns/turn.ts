@@ -7,7 +7,8 @@ import type { TenantLimits } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { RunnableAgent } from '../../agents/index.js';
 import type { CallOrder } from '../../models/calls/index.js';
-import type { AssistantPart, Message, Usage } from '../../llm/index.js';
+import type { AssistantPart, Message, Usage, UserPart } from '../../llm/index.js';
+import type { SchemaFormat } from '../../models/response-format/index.js';
 
 export type Scalar = string | number | boolean;
 
@@ -30,8 +31,12 @@ export interface TurnStart {
   readonly agent: RunnableAgent;
   /** 0 for a turn that a caller requested, one more for each level of sub-agents. */
   readonly depth: number;
-  /** The user's own text. */
+  /** The user's own text; empty if the message has only attachments. */
   readonly message: string;
+  /** The images and files of the message, in the form that models take. */
+  readonly attachments: readonly UserPart[];
+  /** The schema that the answer must fit, in place of the agent's. */
+  readonly responseFormat: SchemaFormat | undefined;
   /** The data block that accompanies the message: the part of the context that the model may see, redacted. */
   readonly contextBlock: string | undefined;
   /**
@@ -153,6 +158,8 @@ export interface TurnEnd {
   /** The whole text; for an interrupted turn, the text so far; empty for a turn that only suggested replies. */
   readonly content: string;
   readonly blocks: readonly QuickReplies[];
+  /** The content as a value, if it had to fit a schema. */
+  readonly parsed?: unknown;
   /** Steps whose results are recorded together with the outcome, to save one transaction. */
   readonly steps: readonly RecordedStep[];
   readonly usage: Usage;

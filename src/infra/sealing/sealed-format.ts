@@ -2,6 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, createSecretKey, type Key
 
 /** What is sealed. Each use has a label of its own, so that no value opens as a value of another use. */
 export type Purpose =
+  | 'attachment'
   | 'cluster secret'
   | 'execution values'
   | 'mail'

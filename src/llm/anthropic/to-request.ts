@@ -1,22 +1,25 @@
 import type {
   CacheControlEphemeral,
   ContentBlockParam,
+  DocumentBlockParam,
   ImageBlockParam,
   MessageCreateParams,
   MessageParam,
   TextBlockParam,
   ToolUnion,
 } from '@anthropic-ai/sdk/resources/messages';
-import type {
-  AssistantPart,
-  CacheMark,
-  ImagePart,
-  LlmRequest,
-  Message,
-  ReasoningEffort,
-  SystemMessage,
-  ToolMessage,
-  UserPart,
+import {
+  type AssistantPart,
+  type CacheMark,
+  documentType,
+  type FilePart,
+  type ImagePart,
+  type LlmRequest,
+  type Message,
+  type ReasoningEffort,
+  type SystemMessage,
+  type ToolMessage,
+  type UserPart,
 } from '../contract.js';
 import { argumentsObject } from '../reply-json.js';
 import type { VendorModel, VendorRequest } from '../vendor.js';
@@ -189,7 +192,21 @@ function textBlock(text: string, mark?: CacheMark): TextBlockParam[] {
 
 function userBlock(part: UserPart): ContentBlockParam[] {
   if (part.type === 'image') return [imageBlock(part)];
-  return textBlock(part.text, part.type === 'text' ? part.cache : undefined);
+  return part.type === 'file'
+    ? [documentBlock(part)]
+    : textBlock(part.text, part.type === 'text' ? part.cache : undefined);
+}
+
+function documentBlock({ source, name, cache }: FilePart): DocumentBlockParam {
+  return {
+    type: 'document',
+    source:
+      source.kind === 'url'
+        ? { type: 'url', url: source.url }
+        : { type: 'base64', media_type: documentType, data: source.data },
+    ...(name !== undefined && { title: name }),
+    ...marked(cache),
+  };
 }
 
 function imageBlock({ source, cache }: ImagePart): ImageBlockParam {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parseSimModel, simPattern } from '../sim/sim-model.js';
-import { fromEntry, type CatalogueModel, type ModelEntry } from './model.js';
+import { capabilitiesIn, fromEntry, type CatalogueModel, type ModelEntry } from './model.js';
 import { idsFor, undated } from './model-names.js';
 import type { Family } from '../wire/field-table.js';
 import { CatalogueError, parseModels } from './models-file.js';
@@ -29,7 +29,9 @@ export class Catalogue {
   withFamilies(families: ReadonlyMap<string, Family>): this {
     for (const [id, model] of this.#models) {
       const family = families.get(model.vendor);
-      if (family !== undefined) this.#models.set(id, { ...model, family });
+      if (family === undefined) continue;
+      const capabilities = capabilitiesIn(family, model.capabilities);
+      this.#models.set(id, { ...model, family, capabilities });
     }
     return this;
   }

@@ -96,8 +96,19 @@ export function fromEntry(entry: ModelEntry, family = familyOf(entry.vendor)): C
     contextWindow: entry.context_window,
     maxOutputTokens: entry.max_output_tokens,
     price: entry.price,
-    capabilities: new Set(entry.capabilities),
+    capabilities: capabilitiesIn(family, entry.capabilities),
     quality: entry.quality,
     strengths: new Set(entry.strengths),
   };
+}
+
+/** Families that render the pages of a document for each of their models that sees. */
+const readsDocuments: ReadonlySet<Family> = new Set<Family>(['anthropic', 'openai', 'google', 'bedrock']);
+
+/** What the family adds to what the entry says. */
+export function capabilitiesIn(family: Family, said: Iterable<string>): ReadonlySet<string> {
+  const all = new Set(said);
+  if (readsDocuments.has(family) && all.has('vision')) all.add('documents');
+  if (family === 'anthropic' && all.has('vision')) all.add('document_urls');
+  return all;
 }

@@ -7,7 +7,15 @@ import type {
   ChatCompletionStreamOptions,
   ChatCompletionTool,
 } from 'openai/resources/chat/completions';
-import type { AssistantMessage, CacheMark, ImagePart, LlmRequest, Message, UserPart } from '../contract.js';
+import type {
+  AssistantMessage,
+  CacheMark,
+  FilePart,
+  ImagePart,
+  LlmRequest,
+  Message,
+  UserPart,
+} from '../contract.js';
 import type { VendorModel, VendorRequest } from '../vendor.js';
 import type { ChatDialect } from './dialect.js';
 import { passedChatBody } from './pass-through.js';
@@ -131,13 +139,18 @@ function toMessage(message: Message, dialect: ChatDialect): ChatCompletionMessag
 /** A single text is sent as a plain string: the oldest and smallest servers of this dialect accept nothing else. */
 function userContent(parts: readonly UserPart[], dialect: ChatDialect): string | ChatCompletionContentPart[] {
   const [first] = parts;
-  if (parts.length === 1 && first !== undefined && first.type !== 'image' && !isMarked(first, dialect)) {
+  if (parts.length === 1 && first !== undefined && 'text' in first && !isMarked(first, dialect)) {
     return first.text;
   }
   return parts.map((part) => ({
-    ...(part.type === 'image' ? image(part) : { type: 'text' as const, text: part.text }),
+    ...contentPart(part),
     ...marked(part.type === 'context' ? undefined : part.cache, dialect),
   }));
+}
+
+function contentPart(part: UserPart): ChatCompletionContentPart {
+  if (part.type === 'image') return image(part);
+  return part.type === 'file' ? file(part) : { type: 'text', text: part.text };
 }
 
 function isMarked(part: UserPart, dialect: ChatDialect): boolean {
@@ -156,6 +169,13 @@ function textContent(
 function marked(mark: CacheMark | undefined, dialect: ChatDialect): { cache_control?: object } {
   if (mark === undefined || dialect.takesCacheMarks !== true) return {};
   return { cache_control: { type: 'ephemeral', ...(mark.ttl === '1h' && { ttl: '1h' }) } };
+}
+
+/** This dialect takes no addresses of files: the platform fetches them before. A file must have a name. */
+function file({ source, name }: FilePart): ChatCompletionContentPart {
+  if (source.kind === 'url') return { type: 'text', text: source.url };
+  const data = `data:${source.mediaType};base64,${source.data}`;
+  return { type: 'file', file: { filename: name ?? 'document.pdf', file_data: data } };
 }
 
 function image(part: ImagePart): ChatCompletionContentPart {

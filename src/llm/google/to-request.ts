@@ -6,7 +6,15 @@ import type {
   ThinkingLevel,
   Tool,
 } from '@google/genai';
-import type { AssistantPart, ImagePart, LlmRequest, Message, ToolMessage, UserPart } from '../contract.js';
+import type {
+  AssistantPart,
+  FilePart,
+  ImagePart,
+  LlmRequest,
+  Message,
+  ToolMessage,
+  UserPart,
+} from '../contract.js';
 import { argumentsObject, isRecord, parseJson } from '../reply-json.js';
 import type { VendorModel, VendorRequest } from '../vendor.js';
 
@@ -136,10 +144,10 @@ function partsOf(message: Exclude<Message, { role: 'system' }>, model: VendorMod
 }
 
 function userPart(part: UserPart): Part {
-  return part.type === 'image' ? imagePart(part) : { text: part.text };
+  return part.type === 'image' || part.type === 'file' ? dataPart(part) : { text: part.text };
 }
 
-function imagePart({ source }: ImagePart): Part {
+function dataPart({ source }: ImagePart | FilePart): Part {
   return source.kind === 'url'
     ? { fileData: { fileUri: source.url } }
     : { inlineData: { mimeType: source.mediaType, data: source.data } };
@@ -175,6 +183,6 @@ function toolResult(message: ToolMessage): Part[] {
   const parsed = parseJson(written);
   const output = isRecord(parsed) ? parsed : written;
   const response = message.isError === true ? { error: output } : { output };
-  const images = message.content.flatMap((part) => (part.type === 'image' ? [imagePart(part)] : []));
+  const images = message.content.flatMap((part) => (part.type === 'image' ? [dataPart(part)] : []));
   return [{ functionResponse: { name: message.name, response } }, ...images];
 }

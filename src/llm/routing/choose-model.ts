@@ -5,7 +5,7 @@
 import type { ModelTier } from '../../kernel/plans/index.js';
 import type { CatalogueModel, TaskKind } from '../catalogue/model.js';
 import { costOf } from '../catalogue/price.js';
-import { hasImages, type LlmRequest } from '../contract.js';
+import { type LlmRequest, unreadablePart } from '../contract.js';
 import { assumedOutput, estimateInputTokens } from '../estimate.js';
 import { zeroUsage } from '../usage.js';
 import { classifyTask, type Task } from './classify-task.js';
@@ -66,6 +66,7 @@ export function chooseModel(
       circumstances.tiers.includes(model.tier) &&
       fits(model, request, inputTokens) &&
       needs.every((capability) => model.capabilities.has(capability)) &&
+      unreadablePart(request, model.capabilities) === undefined &&
       circumstances.isAvailable(model),
   );
   // The simulated vendor answers only if no other vendor can.
@@ -88,9 +89,7 @@ export function chooseModel(
 }
 
 function neededCapabilities(request: LlmRequest): readonly string[] {
-  const sees = hasImages(request);
   return [
-    ...(sees ? ['vision'] : []),
     ...(request.tools !== undefined && request.tools.length > 0 ? ['tools'] : []),
     ...(request.responseFormat?.type === 'json_schema' ? ['structured_output'] : []),
   ];

@@ -15,10 +15,13 @@ export const chatTool: Tool = {
   hints: 'O',
   params: { id: 'agent_id' },
   omit: ['cancel_on_disconnect'],
-  required: ['message'],
   arguments: {
     agent_id: { type: 'string', format: 'uuid', description: 'The agent; see list_agents.' },
-    message: { type: 'string', minLength: 1, description: 'The message to the agent.' },
+    message: {
+      type: 'string',
+      minLength: 1,
+      description: 'The message to the agent. Required without attachments.',
+    },
     session_id: {
       type: 'string',
       format: 'uuid',
@@ -39,9 +42,31 @@ export const chatTool: Tool = {
         'Names of fields of context or bindings that give the conversation. Needs a key of an owner or admin.',
     },
     metadata: { ...flat, description: 'Data for finding the execution later; the agent never sees it.' },
+    attachments: {
+      type: 'array',
+      maxItems: 10,
+      items: {
+        type: 'object',
+        properties: {
+          type: { type: 'string', enum: ['image', 'file'] },
+          url: { type: 'string', description: 'Where the platform fetches the content.' },
+          data: { type: 'string', description: 'The content in base64, instead of url.' },
+          media_type: { type: 'string' },
+          name: { type: 'string' },
+        },
+        required: ['type'],
+      },
+      description: 'Images and files of at most 5 MB each. With one, message may be left out.',
+    },
     options: {
       type: 'object',
-      properties: { timeout_ms: { type: 'number', description: 'Shortens the limit of the turn.' } },
+      properties: {
+        timeout_ms: { type: 'number', description: 'Shortens the limit of the turn.' },
+        response_format: {
+          type: 'object',
+          description: 'The JSON Schema that the answer must fit. Needs a key of an owner or admin.',
+        },
+      },
       description: 'Options of the turn.',
     },
   },
@@ -49,6 +74,7 @@ export const chatTool: Tool = {
     type: 'object',
     properties: {
       text: { type: 'string' },
+      parsed: { description: 'The text as a value, if it had to fit a schema.' },
       session_id: { type: 'string' },
       execution_id: { type: 'string' },
       outcome: {

@@ -145,6 +145,7 @@ function answerOf({ sessionId, executionId }: ChatTurn, result: TurnResult): Cha
     isError: false,
     answer: {
       text: result.text,
+      ...(result.parsed === undefined ? {} : { parsed: result.parsed }),
       ...ids,
       outcome: result.outcome,
       timed_out: false,

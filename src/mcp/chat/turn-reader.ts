@@ -4,6 +4,8 @@ import type { StreamWriter } from '../../http/operations/index.js';
 /** The result of a turn, as its events report it. */
 export interface TurnResult {
   text: string;
+  /** The text as a value, if it had to fit a schema. */
+  parsed?: unknown;
   outcome: Outcome | undefined;
   timeoutClock: string | null;
   acceptedFields: readonly string[];
@@ -60,6 +62,7 @@ export class TurnReader implements StreamWriter {
         return this.#onProgress(result.text);
       case 'response':
         result.text = event.content;
+        if (event.parsed !== undefined) result.parsed = event.parsed;
         return;
       case 'tool':
         return this.#onProgress(`tool ${event.name}: ${event.state}`);

@@ -8,7 +8,6 @@ import {
   chooseModel,
   type CircuitBreakers,
   type Credential,
-  hasImages,
   honouredBy,
   type KeyLoads,
   type Keyring,
@@ -18,12 +17,14 @@ import {
   planTargets,
   type Routing,
   type Target,
+  unreadablePart,
   type WireField,
 } from '../../llm/index.js';
 import { modelTiersOf } from '../../kernel/plans/index.js';
 import type { CallOrder } from './call-order.js';
 import { modelsMeant } from './closest-models.js';
 import { isOfKind, unfitFor } from './model-fit.js';
+import { unsupportedContent } from './unsupported-content.js';
 import type { VendorAccess } from './vendor-access.js';
 
 export interface ChosenTargets {
@@ -91,7 +92,8 @@ function named(
     const withheld = !platformKeys && access.keys.platform(model.vendor).length > 0;
     throw withheld ? unverified(model.id) : unavailable(model.id);
   }
-  if (!canRead(model, order)) throw cannotSee(model);
+  const unreadable = unreadablePart(order.request, model.capabilities);
+  if (unreadable !== undefined) throw unsupportedContent(model.id, unreadable);
   const { refused } = honouredBy(order.request, model);
   if (refused !== undefined) throw cannotHonour(refused, model);
   const chain = [model, ...fallbacks(order, access)].filter(({ id }) => mayAsk(id));
@@ -190,6 +192,10 @@ function routed(order: CallOrder, keyring: Keyring, parts: ChoosingParts): Chose
     const barred = askable.find((model) => hasKey(model) && !models.includes(model));
     const refused = barred === undefined ? undefined : honouredBy(order.request, barred).refused;
     if (barred !== undefined && refused !== undefined) throw cannotHonour(refused, barred);
+    const part = unreadablePart(order.request, new Set());
+    const withoutParts = { ...order.request, messages: [] };
+    const isForParts = chooseModel(withoutParts, models, { tiers, isAvailable: hasKey, observed });
+    if (part !== undefined && isForParts !== undefined) throw unsupportedContent('auto', part);
     throw new PlatformError('invalid_model', {
       message: `No model in the tiers of the plan (${tiers.join(', ')}) is available for this request.`,
     });
@@ -217,7 +223,7 @@ function unknownModel(
 }
 
 function canRead({ capabilities }: CatalogueModel, { request }: CallOrder): boolean {
-  return capabilities.has('vision') || !hasImages(request);
+  return unreadablePart(request, capabilities) === undefined;
 }
 
 function canServe(model: CatalogueModel, order: CallOrder): boolean {
@@ -229,13 +235,6 @@ function cannotHonour({ path }: WireField, { id, vendor }: CatalogueModel): Plat
   return new PlatformError('validation_error', {
     message: `${shown(path)}: the vendor ${vendor} of the model ${id} has nothing like it. Leave it out, or choose a model of a vendor that has it.`,
     details: { field: shown(path), issue: `is not supported by ${vendor}`, model: id },
-  });
-}
-
-function cannotSee({ id }: CatalogueModel): PlatformError {
-  return new PlatformError('validation_error', {
-    message: `The model ${id} does not accept images. Choose a model with the capability "vision".`,
-    details: { field: 'messages', issue: 'contains images, which the model does not accept' },
   });
 }
 

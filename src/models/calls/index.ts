@@ -8,6 +8,8 @@ import type { Ledger } from '../usage/index.js';
 import type { Vault } from '../../tenancy/vault/index.js';
 import type { Ready } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { ReadParts } from '../parts/index.js';
+import type { AnswerFit } from '../response-format/index.js';
 import { ModelCalls } from './model-calls.js';
 import { ModelPreflight } from './model-preflight.js';
 import { compatModelOperations } from './compat-model-operations.js';
@@ -43,6 +45,8 @@ export interface CallsOptions {
   readonly shared?: SharedValues | undefined;
   /** Unique among all processes, past and present. */
   readonly processId: string;
+  readonly readParts: ReadParts;
+  readonly fit: AnswerFit;
 }
 
 export interface Calls {
@@ -55,6 +59,7 @@ export interface Calls {
 export function createCalls(platform: CallsPlatform, options: CallsOptions): Calls {
   const { reads, changes: feed, time, ids, random, log } = platform;
   const { access, mayUsePlatformKeys, keyRules, vault, quota, ledger, shared, processId } = options;
+  const { readParts, fit } = options;
   const { report } = log;
   const newId = (): string => ids.uuid();
   const ownKeys = new OwnKeys({ reads, feed, vault, keys: access.keys, report });
@@ -76,7 +81,7 @@ export function createCalls(platform: CallsPlatform, options: CallsOptions): Cal
   const cache = new ResponseCache(new AnswerStore({ shared, time }));
   return {
     operations: [
-      ...callOperations({ calls, cache, catalogue: access.catalogue, time, report }),
+      ...callOperations({ calls, cache, catalogue: access.catalogue, readParts, fit, time, report }),
       ...providerKeyOperations({ access, vault, time }),
       ...compatModelOperations({ calls, catalogue: access.catalogue, time }),
       ...embeddingOperations({ calls }),

@@ -12,15 +12,19 @@ import {
   tenantCaller,
   tenantUser,
 } from '../../http/operations/index.js';
+import type { ReadParts } from '../parts/index.js';
+import { type AnswerFit, schemaFormatOf } from '../response-format/index.js';
 import { callSources } from './call-order.js';
 import { directStream, wholeAnswer } from './direct-answer.js';
-import type { ModelCalls } from './model-calls.js';
+import { FittingCall } from './fitting-call.js';
+import type { ModelCalls, RunningCall } from './model-calls.js';
+import { placedParts } from './native-message.js';
 import { answerKey, type ResponseCache } from './response-cache.js';
 import { streamedAnswer } from './stream-answer.js';
 import { callAnswer, type CallBody, callBody, mayRepeat, modelRow, modelShape, requestOf } from './shapes.js';
 
-/** Room for long conversations; no model takes a larger prompt. */
-const bodyBytesMax = 4 * 1024 * 1024;
+/** Room for images and files. */
+const bodyBytesMax = 20 * 1024 * 1024;
 
 const refusals: readonly ErrorCode[] = [
   'missing_required_field',
@@ -30,6 +34,8 @@ const refusals: readonly ErrorCode[] = [
   'email_unverified',
   'MODEL_TIER_RESTRICTED',
   'quota_exceeded',
+  'unsupported_content',
+  'response_format_mismatch',
   'provider_error',
   'provider_timeout',
   'provider_unavailable',
@@ -39,6 +45,8 @@ export interface CallOperationParts {
   readonly calls: ModelCalls;
   readonly cache: ResponseCache;
   readonly catalogue: Catalogue;
+  readonly readParts: ReadParts;
+  readonly fit: AnswerFit;
   readonly time: Time;
   readonly report: (attempted: string, error: unknown) => void;
 }
@@ -47,6 +55,8 @@ export function callOperations({
   calls,
   cache,
   catalogue,
+  readParts,
+  fit,
   time,
   report,
 }: CallOperationParts): readonly Operation[] {
@@ -54,6 +64,15 @@ export function callOperations({
   const handle = async (request: OperationRequest<TenantCaller, unknown, unknown, CallBody>) => {
     const { caller, body, leaving, headers } = request;
     const startedAtMs = time.monotonicMs();
+    const format = body.response_format ?? undefined;
+    if (format !== undefined) {
+      await fit.examine(caller.scope, format.json_schema.schema, 'response_format.json_schema.schema');
+    }
+    const parts = placedParts(body.messages);
+    const read =
+      parts.length === 0
+        ? []
+        : await readParts(caller.scope, parts, { tooLarge: 'validation_error', signal: request.signal });
     const order = {
       scope: caller.scope,
       limits: caller.limits,
@@ -62,17 +81,22 @@ export function callOperations({
       userId: caller.kind === 'key' ? null : caller.userId,
       model: body.model,
       provider: body.provider,
-      request: requestOf(body),
+      request: requestOf(body, read),
       signal: leaving,
     };
     // The permission is checked before the cache is read.
-    const begin = await calls.prepare(order);
+    const prepared = await calls.prepare(order);
+    const begin = (): RunningCall =>
+      format === undefined
+        ? prepared()
+        : new FittingCall({ calls, fit }, order, schemaFormatOf(format), prepared());
     const call = mayRepeat(body, headers['cache-control'])
       ? await cache.serve(answerKey(order), leaving, begin, (answer) =>
           calls.recordHit(order, answer, startedAtMs),
         )
       : begin();
-    return body.stream ? streamedAnswer(call, () => directStream, failed) : wholeAnswer(call);
+    const isJson = format !== undefined;
+    return body.stream ? streamedAnswer(call, () => directStream(isJson), failed) : wholeAnswer(call, isJson);
   };
   const common = {
     method: 'POST',
@@ -80,6 +104,9 @@ export function callOperations({
       'The messages come before the query. With `stream: true` the answer is a stream of server-sent events: ' +
       '`{chunk, done: false}` for each piece, and `{chunk: "", done: true, usage}` at the end. Calls with ' +
       '`temperature: 0` or `cache: true` may return a cached answer of the last hour, free of charge. ' +
+      '`content` of a message of the user is a text or a list of parts: `text`, `image` and `file`, the last two with ' +
+      '`data` (base64) or `url`, of at most 5 MB each. An answer that does not fit `response_format` is asked for once ' +
+      'more; nothing of it is sent before it was checked. ' +
       'A `max_tokens` above the limit of the model is reduced to that limit.',
     rate: 'model-work',
     unknownFields: 'ignore',

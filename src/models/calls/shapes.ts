@@ -3,29 +3,27 @@ import {
   type CatalogueModel,
   inputTokens,
   type LlmRequest,
-  type Message,
   modelKinds,
   modelTiers,
   outputTokens,
   type Usage,
 } from '../../llm/index.js';
+import type { ReadPart } from '../parts/index.js';
+import { messagesOf, nativeMessage, toolCallShape } from './native-message.js';
+import { nativeOptions, optionsOf } from './native-options.js';
 
 const modelName = z.string().min(1).max(200);
-
-const message = z.object({
-  role: z.enum(['system', 'user', 'assistant']),
-  content: z.string(),
-});
 
 export const callBody = z.object({
   query: z.string().refine((text) => text.trim() !== '', 'must not be empty'),
   model: modelName.default('auto'),
   provider: modelName.optional(),
-  messages: z.array(message).max(10_000).default([]),
+  messages: z.array(nativeMessage).max(10_000).default([]),
   temperature: z.number().min(0).max(2).default(0.7),
   max_tokens: z.int().min(1).optional(),
   stream: z.boolean().default(false),
   cache: z.boolean().optional(),
+  ...nativeOptions,
 });
 export type CallBody = z.output<typeof callBody>;
 
@@ -38,6 +36,8 @@ export const usageShape = z.object({
 export const callAnswer = z.object({
   success: z.literal(true),
   response: z.string(),
+  parsed: z.unknown().optional().describe('The answer as a value, with `response_format`.'),
+  tool_calls: z.array(toolCallShape).optional(),
   model: z.string(),
   provider: z.string(),
   usage: usageShape,
@@ -100,18 +100,21 @@ export function usageOf(usage: Usage): z.output<typeof usageShape> {
   return { input_tokens: input, output_tokens: output, total_tokens: input + output };
 }
 
-/** The conversation so far, followed by the query as the user's newest message. */
-export function requestOf(body: CallBody): LlmRequest {
+/**
+ * The conversation so far, followed by the query as the user's newest message. `read` is the content of the images and
+ * files of the messages.
+ */
+export function requestOf(body: CallBody, read: readonly ReadPart[]): LlmRequest {
   return {
-    messages: [...body.messages.map(messageOf), messageOf({ role: 'user', content: body.query })],
+    messages: [
+      ...messagesOf(body.messages, read),
+      { role: 'user', content: [{ type: 'text', text: body.query }] },
+    ],
     temperature: body.temperature,
     ...(body.max_tokens === undefined ? {} : { maxTokens: body.max_tokens }),
+    ...optionsOf(body),
     stream: body.stream,
   };
-}
-
-function messageOf({ role, content }: z.output<typeof message>): Message {
-  return role === 'system' ? { role, content } : { role, content: [{ type: 'text', text: content }] };
 }
 
 /** Whether a cached answer may serve the call: the caller asked for it, or temperature 0 makes answers alike. */

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { invalidField } from '../../kernel/errors.js';
-import type { ImagePart, LlmRequest } from '../../llm/index.js';
+import type { FilePart, ImagePart, LlmRequest } from '../../llm/index.js';
 
 export interface CompatRequest {
   readonly model: string;
@@ -25,4 +25,25 @@ export function imageFromUrl(url: string): ImagePart {
   return mediaType !== undefined && data !== undefined
     ? { type: 'image', source: { kind: 'base64', mediaType, data } }
     : { type: 'image', source: { kind: 'url', url } };
+}
+
+/** A file inline in a `data:` URL. */
+export function fileFromData(url: string, name: string | undefined, field: string): FilePart {
+  const [, mediaType, data] = dataUrl.exec(url) ?? [];
+  if (mediaType === undefined || data === undefined)
+    throw invalidField(
+      `${field}.file.file_data`,
+      'must be a data: URL in base64, such as data:application/pdf;base64,…',
+    );
+  return documentPart(mediaType.toLowerCase(), data, name, field);
+}
+
+export function documentPart(
+  mediaType: string,
+  data: string,
+  name: string | undefined,
+  field: string,
+): FilePart {
+  const source = { kind: 'base64', mediaType, data } as const;
+  return { type: 'file', source, field, ...(name === undefined ? {} : { name }) };
 }

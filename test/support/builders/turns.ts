@@ -87,6 +87,8 @@ export async function startTurns(
         tools: subject.tools,
         runnableAgent: (of, id, role) => subject.runnableAgent(of, id, role),
         contextStrict,
+        // No agent of these tests has to fit a schema.
+        fit: { of: () => Promise.reject(new Error('no schema is checked here')) },
         ...(clocks !== undefined && { clocks }),
         refusalOf: () => undefined,
       },
@@ -103,6 +105,8 @@ export async function startTurns(
       attempt: 1,
       depth: 0,
       message,
+      attachments: [],
+      responseFormat: undefined,
       contextBlock: undefined,
       toolContext: {},
       history: [],

@@ -10,6 +10,7 @@ import {
   createCalls,
   vendorAccess,
 } from '../../../src/models/calls/index.js';
+import { AnswerFit } from '../../../src/models/response-format/index.js';
 import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
 import { LeaveController, type LlmRequest } from '../../../src/llm/index.js';
 import { limitsOf } from '../../../src/kernel/plans/index.js';
@@ -50,6 +51,9 @@ export async function startCalls(options: CallsRigOptions): Promise<CallsRig> {
     quota,
     ledger,
     processId: options.processId ?? randomUUID(),
+    // Direct calls by HTTP need them; the calls of this rig are made without.
+    readParts: () => Promise.resolve([]),
+    fit: new AnswerFit({ run: () => Promise.reject(new Error('no schema is checked here')) }),
   });
   return {
     store,

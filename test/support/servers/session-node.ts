@@ -75,6 +75,7 @@ export function sessionKind(
     seal: (text) => text,
     unseal: (text) => text,
     olderMessages: () => Promise.resolve([]),
+    attachmentContents: () => Promise.resolve(new Map()),
     self,
     armExpiry: () => undefined,
     time,

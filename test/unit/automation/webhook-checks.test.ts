@@ -339,6 +339,7 @@ test('nothing outside of the lists decides, except the commit', async (t) => {
       executionId: randomUUID(),
       sender: { allowed: false, userId: undefined },
       query: 'hello',
+      given: [],
     };
     const passing: unknown = {
       request: pass({ ...admitted, payload: {}, messages: [undefined], more: false }),

@@ -247,8 +247,11 @@ test('requests of either dialect become the same request of the platform', (t) =
   t.is(thinkingBudget, 1024);
   t.is(messagesWire?.dialect, 'messages');
   t.true(chatWire?.fields.some(({ field }) => field === 'metadata'));
-  t.deepEqual(fromClaude, fromChat);
-  t.deepEqual(fromChat, {
+  // A part's place in the body differs, as the bodies do.
+  const compared = (request: object): unknown =>
+    JSON.parse(JSON.stringify(request, (name, value: unknown) => (name === 'field' ? undefined : value)));
+  t.deepEqual(compared(fromClaude), compared(fromChat));
+  t.deepEqual(compared(fromChat), {
     messages: [
       { role: 'system', content: 'Be brief.' },
       {

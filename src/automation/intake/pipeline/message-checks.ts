@@ -7,6 +7,7 @@ import type { SenderBlocks } from '../../messages/sender-blocks.js';
 import type { TurnPort } from '../../triggers/ports.js';
 import type { ArrivedMessage, CheckedMessage, Incoming, KeyedMessage } from '../incoming-request.js';
 import { memberFinder } from '../members.store.js';
+import { mappedAttachments } from '../../triggers/mapped-context.js';
 import { hashOfPayload, type MessageKey, messageKeyOf } from '../message-key.js';
 import { readQuery, sourcesOf } from '../read-message.js';
 import type { FirstAnswer, RepeatedMessages } from '../repeated-messages.js';
@@ -25,7 +26,7 @@ export interface MessageCheckParts {
   readonly turns: Pick<TurnPort, 'tokenRefusal'>;
 }
 
-type FromSender = Omit<CheckedMessage, 'query'>;
+type FromSender = Omit<CheckedMessage, 'query' | 'given'>;
 
 /** The checks of one message of a webhook request, in the order of the specification. */
 export type MessageChecks = ReturnType<typeof messageChecks>;
@@ -80,9 +81,11 @@ export function messageChecks({
     .read(
       'query',
       alike(({ trigger, config, sources }) =>
-        stopAtFault(unreadable, () =>
-          whenReady(readQuery(trigger.scope, config, sources, expressions), (query) => ({ query })),
-        ),
+        stopAtFault(unreadable, () => {
+          const given = mappedAttachments(config.context_mapping, sources.payload);
+          const query = readQuery(trigger.scope, config, sources, expressions, given.length > 0);
+          return whenReady(query, (text) => ({ query: text, given }));
+        }),
       ),
     )
     .guard('rate', {

@@ -9,7 +9,7 @@ import type { CheckedMessage } from '../incoming-request.js';
 export interface BlockedMessage {
   readonly kind: 'blocked';
   readonly by: SenderBlock | 'sender_access';
-  readonly incoming: Omit<CheckedMessage, 'query'>;
+  readonly incoming: Omit<CheckedMessage, 'query' | 'given'>;
   /** Undefined if the block applies before the question is read, or the message has none. */
   readonly query: string | undefined;
 }

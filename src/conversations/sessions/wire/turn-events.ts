@@ -192,18 +192,23 @@ function toolFromWire({ callId, name, state, latencyMs }: ToolMessage): ToolEven
   return latencyMs === undefined ? event : { ...event, latency_ms: latencyMs };
 }
 
-function responseToWire({ content, blocks = [] }: ResponseEvent): ResponseMessage {
+function responseToWire({ content, blocks = [], parsed }: ResponseEvent): ResponseMessage {
   return {
     content,
+    parsed: parsed === undefined ? undefined : JSON.stringify(parsed),
     blocks: blocks.map(({ data }) => ({
       block: { $case: 'quickReplies', value: { labels: [...data.labels] } },
     })),
   };
 }
 
-function responseFromWire({ content, blocks }: ResponseMessage): ResponseEvent {
-  if (blocks.length === 0) return { type: 'response', content };
-  return { type: 'response', content, blocks: blocks.map(blockFromWire) };
+function responseFromWire({ content, blocks, parsed }: ResponseMessage): ResponseEvent {
+  return {
+    type: 'response',
+    content,
+    ...(blocks.length === 0 ? {} : { blocks: blocks.map(blockFromWire) }),
+    ...(parsed === undefined ? {} : { parsed: JSON.parse(parsed) as unknown }),
+  };
 }
 
 function blockFromWire({ block }: ResponseMessage['blocks'][number]): QuickRepliesBlock {

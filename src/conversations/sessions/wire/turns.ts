@@ -1,8 +1,12 @@
 import {
+  type Attachment,
+  Attachment_Type as Kind,
   type Turn,
   type TurnInput,
   TurnInput_Role as Role,
 } from '../../../../generated/troupe/actors/v1/session.js';
+import type { AttachmentRef } from '../../attachments/index.js';
+import { readResponseFormat } from '../../../models/response-format/index.js';
 import { requiredPart, wireEnum } from '../../../infra/runtime/index.js';
 import type { RequestedInput, RequestedTurn } from '../requests.js';
 import { authorFromWire, authorToWire } from './authors.js';
@@ -13,6 +17,11 @@ const roles = wireEnum<RequestedInput['role'], Role>('TurnInput.role', {
   admin: Role.ADMIN,
   editor: Role.EDITOR,
   member: Role.MEMBER,
+});
+
+const kinds = wireEnum<AttachmentRef['type'], Kind>('Attachment.type', {
+  image: Kind.IMAGE,
+  file: Kind.FILE,
 });
 
 export function turnToWire(turn: RequestedTurn): Turn {
@@ -68,6 +77,8 @@ function inputToWire(input: RequestedInput): TurnInput {
     ignoredFields: [...input.ignored_fields],
     quickReplies: input.quick_replies,
     role: roles.toWire(input.role),
+    attachments: (input.attachments ?? []).map(attachmentToWire),
+    responseFormat: input.response_format === undefined ? undefined : JSON.stringify(input.response_format),
   };
 }
 
@@ -81,5 +92,19 @@ function inputFromWire({ author, declaredContext, ...input }: TurnInput): Reques
     ignored_fields: input.ignoredFields.map(({ field, reason }) => ({ field, reason })),
     quick_replies: input.quickReplies,
     role: roles.fromWire(input.role),
+    ...(input.attachments.length === 0 ? {} : { attachments: input.attachments.map(attachmentFromWire) }),
+    ...(input.responseFormat === undefined
+      ? {}
+      : {
+          response_format: readResponseFormat(JSON.parse(input.responseFormat), 'TurnInput.response_format'),
+        }),
   };
+}
+
+function attachmentToWire({ id, type, media_type, name, bytes }: AttachmentRef): Attachment {
+  return { id, type: kinds.toWire(type), mediaType: media_type, name: name ?? undefined, bytes };
+}
+
+function attachmentFromWire({ id, type, mediaType, name, bytes }: Attachment): AttachmentRef {
+  return { id, type: kinds.fromWire(type), media_type: mediaType, name: name ?? null, bytes };
 }

@@ -1,6 +1,7 @@
 import type {
   AssistantPart,
   CacheMark,
+  FilePart,
   ImagePart,
   LlmRequest,
   Message,
@@ -138,7 +139,21 @@ function textBlock(text: string): readonly Block[] {
 }
 
 function userBlock(vendor: string, part: UserPart): readonly Block[] {
-  return part.type === 'image' ? [imageBlock(vendor, part)] : textBlock(part.text);
+  if (part.type === 'image') return [imageBlock(vendor, part)];
+  return part.type === 'file' ? [documentBlock(vendor, part)] : textBlock(part.text);
+}
+
+/** A name is required, of letters, digits, blanks, hyphens and brackets. */
+function documentBlock(vendor: string, { source, name = 'document' }: FilePart): Block {
+  if (source.kind === 'url') {
+    throw new VendorError('request', 'documents are taken as data, not by address', { vendor });
+  }
+  const plain = name
+    .replaceAll(/[^A-Za-z0-9 ()[\]-]+/g, ' ')
+    .replaceAll(/ {2,}/g, ' ')
+    .trim();
+  const format = source.mediaType.replace(/^application\//, '');
+  return { document: { format, name: plain === '' ? 'document' : plain, source: { bytes: source.data } } };
 }
 
 function imageBlock(vendor: string, { source }: ImagePart): Block {

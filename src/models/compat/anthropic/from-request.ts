@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { invalidField } from '../../../kernel/errors.js';
 import { cacheMark, cacheOf } from '../cache-mark.js';
-import { parseCompatBody, type CompatRequest } from '../compat-request.js';
+import { documentPart, parseCompatBody, type CompatRequest } from '../compat-request.js';
 import { wireOf } from '../survey.js';
 import { surveyMessages } from './survey.js';
 import {
@@ -26,6 +26,21 @@ const imageBlock = z.object({
     z.object({ type: z.literal('url'), url: z.string().min(1) }),
   ]),
 });
+const documentBlock = z.object({
+  type: z.literal('document'),
+  source: z.discriminatedUnion('type', [
+    z.object({
+      type: z.literal('base64'),
+      media_type: z.literal('application/pdf'),
+      data: z.string().min(1),
+    }),
+    z.object({ type: z.literal('text'), media_type: z.literal('text/plain'), data: z.string() }),
+    z.object({ type: z.literal('url'), url: z.string().min(1) }),
+  ]),
+  title: z.string().max(500).nullish(),
+  context: z.string().nullish(),
+  cache_control: cacheMark,
+});
 const toolResult = z.object({
   type: z.literal('tool_result'),
   tool_use_id: z.string().min(1),
@@ -40,7 +55,7 @@ const message = z.discriminatedUnion('role', [
     role: z.literal('user'),
     content: z.union([
       z.string(),
-      z.array(z.discriminatedUnion('type', [textBlock, imageBlock, toolResult])),
+      z.array(z.discriminatedUnion('type', [textBlock, imageBlock, documentBlock, toolResult])),
     ]),
   }),
   z.object({
@@ -205,7 +220,9 @@ function userMessages(
   const rest: UserPart[] = [];
   for (const [at, block] of content.entries()) {
     if (block.type === 'text') rest.push(textOf(block.text, block.cache_control));
-    else if (block.type === 'image') rest.push(image(block));
+    else if (block.type === 'image') rest.push({ ...image(block), field: `messages.${index}.content.${at}` });
+    else if (block.type === 'document')
+      for (const part of documentParts(block, `messages.${index}.content.${at}`)) rest.push(part);
     else {
       const name = toolNames.get(block.tool_use_id);
       if (name === undefined) {
@@ -237,6 +254,23 @@ function image({ source, cache_control: mark }: z.output<typeof imageBlock>): Im
         ? { kind: 'url', url: source.url }
         : { kind: 'base64', mediaType: source.media_type, data: source.data },
   };
+}
+
+function documentParts(
+  { source, title, context, cache_control: mark }: z.output<typeof documentBlock>,
+  field: string,
+): readonly UserPart[] {
+  const name = title ?? undefined;
+  const named = { ...(name === undefined ? {} : { name }), ...cacheOf(mark) };
+  const about = context == null || context === '' ? [] : [textOf(context)];
+  switch (source.type) {
+    case 'text':
+      return [...about, textOf(name === undefined ? source.data : `${name}\n${source.data}`, mark)];
+    case 'url':
+      return [...about, { type: 'file', source: { kind: 'url', url: source.url }, field, ...named }];
+    case 'base64':
+      return [...about, { ...documentPart(source.media_type, source.data, name, field), ...cacheOf(mark) }];
+  }
 }
 
 function assistantParts(content: AssistantContent): AssistantPart[] {

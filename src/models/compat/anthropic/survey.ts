@@ -1,6 +1,14 @@
 import { isJson, Survey } from '../survey.js';
 
-const parts = new Set<unknown>(['text', 'image', 'thinking', 'redacted_thinking', 'tool_use', 'tool_result']);
+const parts = new Set<unknown>([
+  'text',
+  'image',
+  'document',
+  'thinking',
+  'redacted_thinking',
+  'tool_use',
+  'tool_result',
+]);
 const resultParts = new Set<unknown>(['text', 'image']);
 
 const messageKeys = new Set(['role', 'content']);
@@ -17,6 +25,8 @@ const partKeys = new Set([
   'tool_use_id',
   'content',
   'is_error',
+  'title',
+  'context',
 ]);
 const toolKeys = new Set(['type', 'name', 'description', 'input_schema']);
 const choiceKeys = new Set(['type', 'name']);

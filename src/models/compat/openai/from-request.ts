@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { invalidField } from '../../../kernel/errors.js';
 import { JsonSize } from '../../../http/operations/index.js';
-import { imageFromUrl, parseCompatBody, type CompatRequest } from '../compat-request.js';
+import { fileFromData, imageFromUrl, parseCompatBody, type CompatRequest } from '../compat-request.js';
 import { cacheMark, cacheOf } from '../cache-mark.js';
 import { wireOf } from '../survey.js';
 import { surveyChat } from './survey.js';
@@ -24,6 +24,16 @@ const imagePart = z.object({
   image_url: z.object({ url: z.string().min(1) }),
   cache_control: cacheMark,
 });
+const filePart = z.object({
+  type: z.literal('file'),
+  file: z.object({
+    file_data: z
+      .string({ error: 'is required: files that were uploaded to a vendor (file_id) are not known here' })
+      .min(1),
+    filename: z.string().max(255).nullish(),
+  }),
+  cache_control: cacheMark,
+});
 const textContent = z.union([z.string(), z.array(textPart)]);
 
 const toolCall = z.object({
@@ -37,7 +47,7 @@ const message = z.discriminatedUnion('role', [
   z.object({
     role: z.literal('user'),
     cache_control: cacheMark,
-    content: z.union([z.string(), z.array(z.union([textPart, imagePart]))]),
+    content: z.union([z.string(), z.array(z.discriminatedUnion('type', [textPart, imagePart, filePart]))]),
   }),
   z.object({
     role: z.literal('assistant'),
@@ -153,7 +163,7 @@ function messages(given: ChatRequest): Message[] {
       case 'developer':
         return { role: 'system', content: plainText(each.content), ...lastMark(each) };
       case 'user':
-        return { role: 'user', content: userParts(each) };
+        return { role: 'user', content: userParts(each, `messages.${index}.content`) };
       case 'assistant': {
         const content: AssistantPart[] = [];
         const said = plainText(each.content ?? '') + (each.refusal ?? '');
@@ -210,14 +220,23 @@ function lastMark(message: {
   return cacheOf(message.cache_control ?? parts.findLast((part) => part.cache_control)?.cache_control);
 }
 
-function userParts(message: Extract<ChatRequest['messages'][number], { role: 'user' }>): UserPart[] {
+function userParts(
+  message: Extract<ChatRequest['messages'][number], { role: 'user' }>,
+  field: string,
+): UserPart[] {
   const { content, cache_control: whole } = message;
   if (typeof content === 'string') return [{ type: 'text', text: content, ...cacheOf(whole) }];
-  return content.map((part, at) => {
+  return content.map((part, at): UserPart => {
     const mark = cacheOf(part.cache_control ?? (at === content.length - 1 ? whole : undefined));
-    return part.type === 'text'
-      ? { type: 'text', text: part.text, ...mark }
-      : { ...imageFromUrl(part.image_url.url), ...mark };
+    const place = `${field}.${at}`;
+    switch (part.type) {
+      case 'text':
+        return { type: 'text', text: part.text, ...mark };
+      case 'image_url':
+        return { ...imageFromUrl(part.image_url.url), field: place, ...mark };
+      case 'file':
+        return { ...fileFromData(part.file.file_data, part.file.filename ?? undefined, place), ...mark };
+    }
   });
 }
 

@@ -1,9 +1,9 @@
 import { isJson, Survey } from '../survey.js';
 
-const parts = new Set<unknown>(['text', 'image_url', 'refusal']);
+const parts = new Set<unknown>(['text', 'image_url', 'file', 'refusal']);
 
 const messageKeys = new Set(['role', 'content', 'refusal', 'tool_calls', 'tool_call_id']);
-const partKeys = new Set(['type', 'text', 'refusal', 'image_url']);
+const partKeys = new Set(['type', 'text', 'refusal', 'image_url', 'file']);
 const imageKeys = new Set(['url']);
 const callKeys = new Set(['id', 'type', 'function']);
 const toolKeys = new Set(['type', 'function']);

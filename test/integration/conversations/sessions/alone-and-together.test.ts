@@ -82,6 +82,7 @@ function wholeTurn(tenant: string, agent: string, id: string): SessionWrite {
     sealed_input: null,
     metadata: { trace_id: 'a trace' },
     output: awkward,
+    parsed: { text: awkward },
     blocks: [{ type: 'quick_replies', data: { labels: [awkward, 'NULL'] } }],
     model: 'sim.echo',
     provider: 'sim',
@@ -108,6 +109,7 @@ function wholeTurn(tenant: string, agent: string, id: string): SessionWrite {
         role: 'user',
         author: { kind: 'consumer', id: awkward },
         content: awkward,
+        attachments: [],
         declared_context: null,
         metadata: {},
         execution_id: execution,
@@ -191,7 +193,12 @@ test('a single write is stored like one of a batch, and also reports an ended tu
   t.like(first, {
     session: { consumer_key: awkward, metadata: { said: awkward, list: [1, 'two', null] }, summary: '' },
     message: { content: awkward, declared_context: null },
-    execution: { blocks: [{ data: { labels: [awkward, 'NULL'] } }], cost: 0.1 + 0.2, error: null },
+    execution: {
+      parsed: { text: awkward },
+      blocks: [{ data: { labels: [awkward, 'NULL'] } }],
+      cost: 0.1 + 0.2,
+      error: null,
+    },
     step: { detail: { parts: [{ text: awkward }] } },
     log: { events: [{ id: 2 ** 40 }] },
   });

@@ -20,8 +20,8 @@ test('a message is required, is a text, and has at most 1,048,576 characters', (
 });
 
 test('unknown fields of the body are listed, and the turn runs', (t) => {
-  const turn = read({ attachments: [], temperature: 1 }, person);
-  t.deepEqual(ignored(turn), { attachments: 'unknown_field', temperature: 'unknown_field' });
+  const turn = read({ files: [], temperature: 1 }, person);
+  t.deepEqual(ignored(turn), { files: 'unknown_field', temperature: 'unknown_field' });
 });
 
 test('a body of thousands of unknown fields is answered with a bounded list', (t) => {

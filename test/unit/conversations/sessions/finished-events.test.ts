@@ -23,6 +23,7 @@ const execution: ReadExecution = {
   error: null,
   delivery_status: 'none',
   output: 'the text',
+  parsed: null,
   blocks: [],
   input: { accepted_fields: ['message'], ignored_fields: [{ field: 'x', reason: 'unknown_field' }] },
   created_at: new Date(),

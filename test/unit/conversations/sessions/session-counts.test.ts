@@ -26,6 +26,7 @@ function message(number: number): MessageRow {
     role: 'user',
     author,
     content: 'Hello',
+    attachments: [],
     declared_context: null,
     metadata: {},
     execution_id: null,

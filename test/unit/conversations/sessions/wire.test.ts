@@ -70,9 +70,21 @@ import {
 const author: fc.Arbitrary<Author> = fc.record({ kind: fc.constantFrom(...authorKinds), id: text });
 const ignored = fc.record({ field: text, reason: text });
 
+const attachment: fc.Arbitrary<NonNullable<RequestedInput['attachments']>[number]> = fc.record({
+  id: text,
+  type: fc.constantFrom('image', 'file'),
+  media_type: text,
+  name: orNull(text),
+  bytes: smallAmount,
+});
+const schema = { type: 'object', properties: { b: { type: 'null' }, a: { enum: [1, 'x', null] } } };
+const responseFormat = { type: 'json_schema' as const, json_schema: { name: 'a-b', schema, strict: true } };
+
 const input: fc.Arbitrary<RequestedInput> = fc.record(
   {
     message: text,
+    attachments: fc.array(attachment, { minLength: 1 }),
+    response_format: fc.constant(responseFormat),
     author,
     declared_context: orNull(flatObject),
     accepted_fields: fc.array(text),
@@ -147,7 +159,12 @@ const events: { [Type in StreamEvent['type']]: fc.Arbitrary<Extract<StreamEvent,
   thinking: fc.record({ type: fc.constant('thinking' as const), content: anyText }),
   delta: fc.record({ type: fc.constant('delta' as const), content: anyText }),
   response: fc.record(
-    { type: fc.constant('response' as const), content: text, blocks: fc.array(block, { minLength: 1 }) },
+    {
+      type: fc.constant('response' as const),
+      content: text,
+      blocks: fc.array(block, { minLength: 1 }),
+      parsed: fc.constantFrom<unknown>({ a: [1, null, 'x'] }, null, 0, 'x'),
+    },
     { requiredKeys: ['type', 'content'] },
   ),
   metrics: fc.record({
