@@ -32,6 +32,11 @@ export class AgentAdmission {
   /** Refuses before the turn begins, so that the refusal is an HTTP error and not an event. */
   async admit(caller: TenantCaller, agentId: string): Promise<RunnableAgent> {
     const agent = await this.agentFor(caller, agentId);
+    if (!agent.snapshot.chat_enabled) {
+      throw new PlatformError('chat_disabled', {
+        message: 'Chat is switched off for this agent (chat_enabled is false). Its triggers go on.',
+      });
+    }
     await this.#preflightModel({ ...caller, keyId: caller.kind === 'key' ? caller.keyId : null }, agent);
     await this.#countTurn(caller, agent);
     return agent;

@@ -60,6 +60,7 @@ export function streamOperations(parts: StreamOperationParts): readonly Operatio
         'validation_error',
         'conflict',
         'agent_not_found',
+        'chat_disabled',
         'not_found',
         'invalid_model',
         'email_unverified',
