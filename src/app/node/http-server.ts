@@ -57,6 +57,7 @@ export function makeHttpServer(
     version,
     chats: sessions.chats,
     sessions: sessions.sessions,
+    requests: subjects.requests,
     admission: quota.admission,
     keepSecret: (caller, name, value) => vault.putNamed(caller.scope, actorOf(caller), name, value),
     realtime,
@@ -114,6 +115,7 @@ export function makeHttpServer(
       ...playgroundOperations(),
     ],
     subjects.audit.trail,
+    subjects.requests,
   );
   documents.describe(table);
   mcp.serve(table);

@@ -241,17 +241,6 @@ export function findExecution(
     select ${executionColumns} from executions e where e.tenant_id = ${scope.tenantId} and e.id = ${id}`);
 }
 
-/** The message with which a turn began. */
-export async function findMessage(
-  scope: TenantScope,
-  tx: TenantTransaction,
-  id: string,
-): Promise<string | null> {
-  const row = await tx.maybeOne(sql.type(z.object({ message: z.string().nullable() }))`
-    select e.input->>'message' as message from executions e where e.tenant_id = ${scope.tenantId} and e.id = ${id}`);
-  return row?.message ?? null;
-}
-
 const endRow = executionRow.pick({ outcome: true, output: true, usage: true, latency_ms: true, error: true });
 export type ReadEnd = z.output<typeof endRow>;
 

@@ -43,6 +43,7 @@ export function streamOperations(parts: StreamOperationParts): readonly Operatio
       name: 'agents.stream',
       method: 'POST',
       audit: { exempt: 'turns leave no entry; the execution is their record' },
+      idempotency: 'turn',
       path: '/api/v2/agents/:id/stream',
       title: 'Send a message to an agent and read its turn as events.',
       description: eventsDescription,
@@ -94,8 +95,8 @@ type BeginRequest = OperationRequest<
 >;
 
 async function beginTurn(parts: StreamOperationParts, request: BeginRequest): Promise<StreamReply> {
-  const { caller, params, query, body } = request;
-  const turn = await parts.chats.begin(caller, params.id, {
+  const { caller, params, query, body, repeat } = request;
+  const turn = await parts.chats.beginOnce(caller, params.id, repeat, {
     invocation: readInvocation(body, privilegesOf(caller)),
     channel: 'chat',
     deadlineMs: chatDeadlineMs,

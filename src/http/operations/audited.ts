@@ -7,6 +7,7 @@ import { actionOf, type AuditTrail, type EntryOfOperation, targetKindOf } from '
 import { isJsonObject, type JsonObject } from './merge-patch.js';
 import type { Operation, OperationRequest, RefusedRequest } from './operation.js';
 import { JsonReply } from './reply.js';
+import { requestWith } from './request-with.js';
 
 /** A refused attempt on members, keys, secrets and the control of sessions is an entry too. */
 const watched = /^(?:members|invites|keys|secrets)\.|^auth\.token$|^sessions\.(?!create$)/;
@@ -61,30 +62,6 @@ function withEntries(
         await trail.record(scope, entry);
       }
       return answer;
-    },
-  };
-}
-
-/** The same request by another caller, or with other input. Signals are made only when the handler asks for them. */
-function requestWith(
-  request: OperationRequest,
-  other: Partial<Pick<OperationRequest, 'caller' | 'query' | 'body'>>,
-): OperationRequest {
-  return {
-    caller: request.caller,
-    params: request.params,
-    query: request.query,
-    body: request.body,
-    rawBody: request.rawBody,
-    rawQuery: request.rawQuery,
-    headers: request.headers,
-    requestId: request.requestId,
-    ...other,
-    get signal() {
-      return request.signal;
-    },
-    get leaving() {
-      return request.leaving;
     },
   };
 }

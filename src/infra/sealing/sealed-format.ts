@@ -4,6 +4,7 @@ import { createCipheriv, createDecipheriv, createHash, createSecretKey, type Key
 export type Purpose =
   | 'cluster secret'
   | 'execution values'
+  | 'kept answer'
   | 'mail'
   | 'signing key'
   | 'trigger message'

@@ -82,6 +82,7 @@ export function callOperations({
       '`temperature: 0` or `cache: true` may return a cached answer of the last hour, free of charge. ' +
       'A `max_tokens` above the limit of the model is reduced to that limit.',
     rate: 'model-work',
+    idempotency: 'answer',
     unknownFields: 'ignore',
     body: callBody,
     bodyRules: { maxBytes: bodyBytesMax },
