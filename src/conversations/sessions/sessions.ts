@@ -19,6 +19,7 @@ import {
 import { asPlatformError } from './refusals.js';
 import type {
   RequestedControl,
+  RequestedDecision,
   RequestedInput,
   RequestedTurn,
   SessionOverview,
@@ -202,6 +203,13 @@ export class Sessions {
       await Promise.all(this.#beforeTakeoverIsAnswered.map((quiet) => quiet(caller.scope, sessionId)));
     }
     return overviewFromWire(changed);
+  }
+
+  /** Decides on a call of a tool; the turn goes on once all its calls are decided. */
+  async decide(scope: TenantScope, sessionId: string, decision: RequestedDecision): Promise<void> {
+    await this.#translatingRefusals(
+      this.#session(scope, sessionId).decide(decision, { deadlineMs: controlMs }),
+    );
   }
 
   /** Cancels the session's running turn, or the named execution. Undefined if there is nothing to cancel. */

@@ -1,6 +1,7 @@
 /** What a turn begins with: its message, the agent's memory, and the values that its tools may read. */
 import { toolContext } from '../invocation/index.js';
 import { memorySettings, windowOf, type TurnStart } from '../turns/index.js';
+import { decisionsOn } from './approvals.js';
 import { type LiveTurn, scalars } from './live-turn.js';
 import type { SessionActorParts, Tenant } from './parts.js';
 import type { MessageRow } from './rows.js';
@@ -39,6 +40,8 @@ export async function turnStart(
     quickReplies: row.input.quick_replies,
     deadlineMs: row.input.deadline_ms,
     recorded: turn.steps.filter((step) => step !== undefined),
+    approvals: decisionsOn(turn, parts),
+    waits: row.input.waits ?? [],
   };
 }
 

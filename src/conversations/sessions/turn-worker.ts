@@ -6,8 +6,9 @@ import { within } from '../../../cluster/index.js';
 import { storedAnswer, type Outcome } from '../invocation/index.js';
 import { errorKinds } from '../../kernel/errors.js';
 import type { RealtimeEventRow } from '../realtime/index.js';
-import { type RecordedStep, type TurnEvent, TurnLost, type TurnStart } from '../turns/index.js';
+import { type RecordedStep, type TurnEvent, TurnLost, TurnParked, type TurnStart } from '../turns/index.js';
 import type { OpenedRow } from '../../models/usage/index.js';
+import { approvalEvents, parkTurn, voided } from './approvals.js';
 import { lookAgainMs } from './turn-queue.js';
 import { type LiveTurn, stepRow } from './live-turn.js';
 import type { SessionActivation, SessionActorParts, Tenant } from './parts.js';
@@ -68,7 +69,7 @@ export class TurnWorker {
 
   /** Whether the turn is still in the queue, so that it can end without being run. */
   isQueued(turn: LiveTurn): boolean {
-    return turn !== this.#current && turn.row.status === 'queued';
+    return turn !== this.#current && (turn.row.status === 'queued' || turn.row.status === 'waiting');
   }
 
   /** Ends a queued turn at once, together with its realtime events. */
@@ -124,11 +125,16 @@ export class TurnWorker {
     const start = await turnStart(this.#state, this.#parts, turn, tenant, agent);
     const end = await this.#run(turn, start, emit);
     await claimed;
+    if (end instanceof TurnParked) return this.#park(turn, end);
     await this.#end(turn, end);
     if (turn.row.outcome === 'COMPLETED') this.#summaries.after(start);
   }
 
-  async #run(turn: LiveTurn, start: TurnStart, emit: (event: TurnEvent) => void): Promise<Ended> {
+  async #run(
+    turn: LiveTurn,
+    start: TurnStart,
+    emit: (event: TurnEvent) => void,
+  ): Promise<Ended | TurnParked> {
     try {
       return await this.#parts.turns.run(start, {
         emit,
@@ -141,6 +147,7 @@ export class TurnWorker {
       });
     } catch (error) {
       if (turn.finished) return ended('CANCELLED');
+      if (error instanceof TurnParked) return error;
       // Another process owns the turn now; the results of this one are void.
       if (error instanceof TurnLost || !this.#activation.mayAct()) throw error;
       this.#parts.report('running a turn', error);
@@ -200,7 +207,7 @@ export class TurnWorker {
   async #claim(turn: LiveTurn, version: number | null): Promise<void> {
     const nowMs = this.#parts.time.wallMs();
     const deadlineMs = turn.row.input.deadline_ms;
-    const resumed = turn.row.attempts > 0;
+    const resumed = turn.hasBegun;
     const message = resumed ? [] : this.#addUserMessage(turn);
     change(turn, {
       status: 'running',
@@ -220,7 +227,9 @@ export class TurnWorker {
       throw new TurnLost();
     }
     turn.deadlineAtMs = this.#parts.time.monotonicMs() + deadlineMs;
-    if (resumed) turn.log.append({ type: 'status', state: 'restarted' });
+    if (!resumed) return;
+    turn.sentText = '';
+    turn.log.append({ type: 'status', state: 'restarted' });
   }
 
   #emitter(turn: LiveTurn, claimed: Promise<void>): (event: TurnEvent) => void {
@@ -277,6 +286,27 @@ export class TurnWorker {
     );
   }
 
+  /** Writes what the turn made so far together with its approvals, and only then shows them to the readers. */
+  async #park(turn: LiveTurn, parked: TurnParked): Promise<void> {
+    if (turn.finished) return;
+    if (!turn.abort.signal.aborted && !turn.muted) {
+      turn.keepSteps(parked.steps);
+      const written = this.#activation.write(
+        {
+          ...this.#sessionPart(),
+          ...parkTurn(turn, parked, this.#parts),
+          steps: parked.steps.map((step) => stepRow(turn.row, step)),
+        },
+        { stamp: { set: 'free' } },
+      );
+      await Promise.all([written, ...turn.ledgerWrites]);
+      for (const event of approvalEvents(turn, this.#parts)) turn.log.append(event);
+    }
+    // Cancelled or taken over in the meantime: nobody else ends a turn that this worker holds.
+    if (turn.muted) await this.#end(turn, ended('SUSPENDED'));
+    else if (turn.abort.signal.aborted) await this.#end(turn, ended('CANCELLED'));
+  }
+
   /** Writes everything that the turn made in one transaction, and only then publishes its end to the readers. */
   async #end(
     turn: LiveTurn,
@@ -288,11 +318,13 @@ export class TurnWorker {
       turn.muted && given.outcome === 'COMPLETED' ? { ...given, outcome: 'SUSPENDED' } : given;
     const outcome: Outcome = end.outcome;
     const kept = outcome === 'SUSPENDED' ? turn.sentText : end.content;
+    const begun = turn.hasBegun;
     // A message that waited while the agent was suspended is kept; the message of a denied consumer is not.
-    const isPart = turn.row.attempts > 0 || outcome === 'SUSPENDED';
+    const isPart = begun || outcome === 'SUSPENDED';
     const user = isPart && turn.row.input.message_number === undefined ? this.#addUserMessage(turn) : [];
     const answer = isPart ? this.#addAnswer(turn, kept, end) : [];
     const latencyMs = Math.round(end.latencyMs);
+    const finishedAt = new Date(this.#parts.time.wallMs()).toISOString();
     change(turn, {
       status: statusOf[outcome],
       outcome,
@@ -308,15 +340,16 @@ export class TurnWorker {
       timeout_clock: end.timeoutClock ?? null,
       error: end.error ?? null,
       sealed_input: null,
-      finished_at: new Date(this.#parts.time.wallMs()).toISOString(),
+      finished_at: finishedAt,
     });
-    if (turn.row.attempts > 0) this.#countTurn();
+    if (begun) this.#countTurn();
     const tail = turn.log.prepare(lastEvents(turn.row, end, turn.muted));
     const written = this.#activation.write(
       {
         ...this.#sessionPart(),
         messages: [...user, ...answer],
         executions: [turn.row],
+        approvals: voided(turn, finishedAt),
         steps: end.steps.map((step) => stepRow(turn.row, step)),
         logs: [
           {

@@ -6,6 +6,7 @@
 import type { TenantLimits } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { RunnableAgent } from '../../agents/index.js';
+import type { ApprovalDecisions } from './approvals.js';
 import type { CallOrder } from '../../models/calls/index.js';
 import type { AssistantPart, Message, Usage } from '../../llm/index.js';
 
@@ -48,6 +49,16 @@ export interface TurnStart {
   readonly deadlineMs: number;
   /** The steps that an earlier process recorded for this turn, in order; empty for a first run. */
   readonly recorded: readonly RecordedStep[];
+  /** What people decided on calls of this turn; absent if none needed an approval so far. */
+  readonly approvals?: ApprovalDecisions;
+  /** When the turn waited for people; its clock leaves this time out. */
+  readonly waits?: readonly Wait[];
+}
+
+/** Wall-clock milliseconds. */
+export interface Wait {
+  readonly fromMs: number;
+  readonly toMs: number;
 }
 
 export type StepKind = 'intent' | 'model' | 'tool';
@@ -94,6 +105,8 @@ export type StepDetail =
       readonly cost?: number;
       /** What a sub-agent did: its steps, without their texts, which the answer holds as far as they matter. */
       readonly steps?: readonly ChildStep[];
+      /** The recorded steps of a sub-agent that waited for an approval, or goes on after it; absent once it has ended. */
+      readonly parked?: readonly RecordedStep[];
     }
   | { readonly step: 'intent'; readonly intent: string; readonly usage?: Usage; readonly cost?: number };
 

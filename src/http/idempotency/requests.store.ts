@@ -95,17 +95,19 @@ export async function keepAnswer(
 }
 
 /**
- * Forgets a request that made nothing. One that made something stays, for a repeat to find it: also if its transaction
+ * Forgets a request that made nothing, unless its ids must stay the same. One that made something stays, for a repeat to find it: also if its transaction
  * is still about to commit, because this waits for the row.
  */
 export async function releaseRequest(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
   { seed, holder }: KeyedRequest,
+  keepsSeed: boolean,
 ): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     delete from idempotent_requests
-    where tenant_id = ${tenantId} and seed = ${seed} and holder = ${holder} and subject is null`);
+    where tenant_id = ${tenantId} and seed = ${seed} and holder = ${holder} and subject is null
+      and not ${keepsSeed}`);
   await tx.query(sql.typeAlias('nothing')`
     update idempotent_requests set held_until = now()
     where tenant_id = ${tenantId} and seed = ${seed} and holder = ${holder}`);

@@ -102,9 +102,9 @@ export class KeptRequests implements IdempotentRequests {
             : sealer.seal(Buffer.from(JSON.stringify(answer)), placeOf(scope, request.seed));
         await store.inTenant(scope, (tx) => keepAnswer(scope, tx, request, sealed));
       },
-      release: async () => {
+      release: async (keepsSeed = false) => {
         stop();
-        await store.inTenant(scope, (tx) => releaseRequest(scope, tx, request));
+        await store.inTenant(scope, (tx) => releaseRequest(scope, tx, request, keepsSeed));
       },
     };
   }

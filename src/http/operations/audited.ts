@@ -9,8 +9,8 @@ import type { Operation, OperationRequest, RefusedRequest } from './operation.js
 import { JsonReply } from './reply.js';
 import { requestWith } from './request-with.js';
 
-/** A refused attempt on members, keys, secrets and the control of sessions is an entry too. */
-const watched = /^(?:members|invites|keys|secrets)\.|^auth\.token$|^sessions\.(?!create$)/;
+/** A refused attempt on members, keys, secrets and the control of sessions (decisions on their tools too) is an entry. */
+const watched = /^(?:members|invites|keys|secrets)\.|^auth\.token$|^sessions\.(?!create$)|^approvals\./;
 
 const forbidden = 403;
 

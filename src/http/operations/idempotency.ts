@@ -66,8 +66,8 @@ export type BegunRequest =
       readonly scope: TenantScope;
       /** Null: repeats are answered without a kept answer. */
       keep(answer: KeptAnswer | null): Promise<void>;
-      /** A repeat may begin anew, unless something was made. */
-      release(): Promise<void>;
+      /** A repeat may begin anew, unless something was made. `keepsSeed`: with the same ids. */
+      release(keepsSeed?: boolean): Promise<void>;
     };
 
 /** Where requests with an `Idempotency-Key` are kept. */

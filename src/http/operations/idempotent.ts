@@ -89,7 +89,7 @@ class IdempotentOperation {
     }
     if (answer instanceof StreamReply) {
       return keptStream(answer, (kept) =>
-        this.#settled(kept === undefined ? held.release() : held.keep(kept)),
+        this.#settled(kept === undefined ? held.release(this.#rule === 'ids') : held.keep(kept)),
       );
     }
     await this.#keep(held, answer);
@@ -101,14 +101,14 @@ class IdempotentOperation {
       return await work();
     } catch (error) {
       const kept = keptFromError(error);
-      await this.#settled(kept === undefined ? held.release() : held.keep(kept));
+      await this.#settled(kept === undefined ? held.release(this.#rule === 'ids') : held.keep(kept));
       throw error;
     }
   }
 
   #keep(held: Held, answer: unknown): Promise<void> {
     const kept = keptFrom(answer, this.#operation.status);
-    return this.#settled(kept === undefined ? held.release() : held.keep(kept));
+    return this.#settled(kept === undefined ? held.release(this.#rule === 'ids') : held.keep(kept));
   }
 
   /** The request has its answer in any case. Without a kept one, a repeat finds what was made. */

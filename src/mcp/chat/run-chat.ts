@@ -117,6 +117,11 @@ function answerOf({ sessionId, executionId }: ChatTurn, result: TurnResult): Cha
       timeout_clock: result.timeoutClock ?? 'turn',
     });
   }
+  if (result.outcome === undefined && result.error === undefined && result.approvalId !== undefined) {
+    const message =
+      'The turn waits for a person to approve the call of a tool. Read its outcome with get_execution.';
+    return refusal('approval_pending', message, { ...ids, approval_id: result.approvalId });
+  }
   if (result.outcome === 'FAILED' || result.outcome === undefined) {
     const { code, message } = result.error ?? {
       code: 'service_unavailable',
