@@ -182,6 +182,7 @@ export class EventPump {
   }
 
   #watchDeadline(inMs: number): void {
+    if (this.#waiting !== undefined) return;
     this.#deadline?.cancel();
     this.#deadline = this.#time.after(inMs + silenceMs, () => this.#onExpired());
   }

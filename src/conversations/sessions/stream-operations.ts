@@ -19,7 +19,7 @@ const chatDeadlineMs = 150_000;
 const bodyBytesMax = 4 * 1024 * 1024;
 
 const eventsDescription =
-  'Server-sent events, each with `id`, `event` and `data`: `metadata` first, then `status`, `phase`, `tool`, ' +
+  'Server-sent events, each with `id`, `event` and `data`: `metadata` first, then `status`, `phase`, `tool`, `approval`, ' +
   '`thinking` and `delta` while the text is generated, `response` with the whole text, `metrics`, and `done` with the outcome.';
 
 export interface StreamOperationParts {
