@@ -102,7 +102,7 @@ test.serial('an approved call is made once, and the stream goes on to the end', 
     decide(bench, waiting.approvalId, { decision: 'deny' }),
     decide(bench, waiting.approvalId, { decision: 'approve' }),
   ]);
-  const statuses = answers.map(({ status }) => status).toSorted();
+  const statuses = answers.map(({ status }) => status).toSorted((one, other) => one - other);
   t.deepEqual(statuses, [200, 409, 409]);
   const isApproved = answers.find(({ status }) => status === 200)?.json.data.status === 'approved';
   t.is(answers.find(({ status }) => status === 409)?.json.error, 'conflict');
@@ -210,6 +210,7 @@ test.serial('a cancel voids the approval', async (t) => {
   const cancelled = await bench.talk.post(`/api/v1/sessions/${waiting.sessionId}/cancel`, {});
   t.is(cancelled.json.data.execution_id, waiting.executionId);
   t.deepEqual((await waiting.turn).outcomes, ['CANCELLED']);
+  t.true((await bench.talk.get(`/api/v1/executions/${waiting.executionId}`)).data.usage.total_tokens > 0);
   t.is((await bench.talk.get('/api/v1/approvals?status=voided')).count, 1);
   t.is((await decide(bench, waiting.approvalId, { decision: 'approve' })).status, 409);
   t.deepEqual(paid(bench), []);

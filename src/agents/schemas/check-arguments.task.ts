@@ -15,7 +15,7 @@ export function run({ schema: schemaText, value }: ArgumentsCheckInput): Argumen
   // An instance for each task: no tenant's schema is left for another's.
   const ajv = new Ajv2020({ strict: false, validateSchema: false, validateFormats: false, logger: false });
   const fits = ajv.compile(schema);
-  if (fits(JSON.parse(value)) === true) return { fault: undefined };
+  if (fits(JSON.parse(value))) return { fault: undefined };
   const [first] = fits.errors ?? [];
   const missing = first?.keyword === 'required' ? `/${String(first.params['missingProperty'])}` : '';
   const at = `${first?.instancePath ?? ''}${missing}`.split('/').slice(1).join('.');

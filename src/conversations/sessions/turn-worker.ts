@@ -13,7 +13,7 @@ import { lookAgainMs } from './turn-queue.js';
 import { type LiveTurn, stepRow } from './live-turn.js';
 import type { SessionActivation, SessionActorParts, Tenant } from './parts.js';
 import type { ExecutionStatus, MessageRow, SessionRow } from './rows.js';
-import { ended, type Ended, failed, lastEvents, usageOf } from './turn-end.js';
+import { afterWait, ended, type Ended, failed, lastEvents, usageOf } from './turn-end.js';
 import { Summaries } from './summaries.js';
 import { change, type SessionState } from './session-state.js';
 import { compact } from './turn-log.js';
@@ -74,7 +74,8 @@ export class TurnWorker {
 
   /** Ends a queued turn at once, together with its realtime events. */
   endQueued(turn: LiveTurn, how: Ended, realtimeEvents: readonly RealtimeEventRow[]): Promise<void> {
-    return this.#end(turn, how, { realtimeEvents, holdsStamp: false });
+    const end = turn.approvals.length === 0 ? how : afterWait(how, turn.steps);
+    return this.#end(turn, end, { realtimeEvents, holdsStamp: false });
   }
 
   /** The session is erased: nothing more is written about these turns. */
@@ -289,8 +290,8 @@ export class TurnWorker {
   /** Writes what the turn made so far together with its approvals, and only then shows them to the readers. */
   async #park(turn: LiveTurn, parked: TurnParked): Promise<void> {
     if (turn.finished) return;
+    turn.keepSteps(parked.steps);
     if (!turn.abort.signal.aborted && !turn.muted) {
-      turn.keepSteps(parked.steps);
       const written = this.#activation.write(
         {
           ...this.#sessionPart(),
@@ -303,8 +304,10 @@ export class TurnWorker {
       for (const event of approvalEvents(turn, this.#parts)) turn.log.append(event);
     }
     // Cancelled or taken over in the meantime: nobody else ends a turn that this worker holds.
-    if (turn.muted) await this.#end(turn, ended('SUSPENDED'));
-    else if (turn.abort.signal.aborted) await this.#end(turn, ended('CANCELLED'));
+    const { steps } = parked;
+    if (turn.muted) await this.#end(turn, { ...afterWait(ended('SUSPENDED'), turn.steps), steps });
+    else if (turn.abort.signal.aborted)
+      await this.#end(turn, { ...afterWait(ended('CANCELLED'), turn.steps), steps });
   }
 
   /** Writes everything that the turn made in one transaction, and only then publishes its end to the readers. */

@@ -17,6 +17,7 @@ export { memorySettings, type MemorySettings, windowOf } from './memory.js';
 export type { TurnsOptions, TurnsParts } from './parts.js';
 export { userMessage } from './prompt.js';
 export type { MemoryNotes } from './summary.js';
+export { tokensOf } from './turn-usage.js';
 export type * from './turn.js';
 
 export interface Turns {
