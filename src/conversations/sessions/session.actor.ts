@@ -48,11 +48,11 @@ import type {
   MessageRow,
   SessionLoad,
   SessionLoaded,
-  SessionRow,
   SessionWrite,
   SessionWritten,
 } from './rows.js';
-import type { RequestedTurn, SessionOverview } from './requests.js';
+import type { RequestedTurn } from './requests.js';
+import { overviewOf } from './session-overview.js';
 import { change, SessionState } from './session-state.js';
 import { ended, lastEvents } from './turn-end.js';
 import { watch } from './session-watch.js';
@@ -383,26 +383,6 @@ function knownTurn(input: RunRequest): RunRequest {
 }
 
 const nothingCancelled: CancelResponse = { executionId: undefined };
-
-function overviewOf(session: SessionRow): SessionOverview {
-  return {
-    id: session.id,
-    agentId: session.agent_id,
-    control: {
-      mode: session.control_mode,
-      kind: session.control_kind,
-      reason: session.control_reason,
-      by: session.control_by,
-      since: dateOf(session.control_since),
-      expiresAt: dateOf(session.control_expires_at),
-    },
-    createdAt: new Date(session.created_at),
-  };
-}
-
-function dateOf(text: string | null): Date | null {
-  return text === null ? null : new Date(text);
-}
 
 /** Passes platform errors to the caller with their code. */
 async function refusing<Result>(work: () => Promise<Result>): Promise<Result> {

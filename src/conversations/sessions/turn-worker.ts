@@ -11,16 +11,15 @@ import type { OpenedRow } from '../../models/usage/index.js';
 import { approvalEvents, parkTurn, voided } from './approvals.js';
 import { lookAgainMs } from './turn-queue.js';
 import { type LiveTurn, stepRow } from './live-turn.js';
-import type { SessionActivation, SessionActorParts, Tenant } from './parts.js';
+import type { SessionActivation, SessionActorParts } from './parts.js';
 import type { ExecutionStatus, MessageRow, SessionRow } from './rows.js';
 import { afterWait, ended, type Ended, failed, lastEvents, usageOf } from './turn-end.js';
 import { Summaries } from './summaries.js';
 import { change, type SessionState } from './session-state.js';
 import { compact } from './turn-log.js';
+import { agentOf, refusalOf } from './turn-checks.js';
 import { newMessage, turnStart } from './turn-start.js';
 
-/** A turn is given up after this many processes have ended during it. */
-const attemptsMax = 3;
 /** A reader that follows the turn sends its bindings again at once. After this time none will. */
 const bindingsMsMax = 5_000;
 /** After its deadline a turn has this long to write its end before its busy stamp expires. */
@@ -110,9 +109,9 @@ export class TurnWorker {
       if (turn.row.cancelled_by === null) change(turn, { cancelled_by: 'operator' });
       return this.#end(turn, ended('CANCELLED'));
     }
-    const refusal = await this.#refusal(turn, tenant, session);
+    const refusal = await refusalOf(turn, tenant, session, this.#parts);
     if (refusal !== undefined) return this.#end(turn, refusal);
-    const agent = await this.#agentOf(turn, tenant);
+    const agent = await agentOf(turn, tenant, this.#parts);
     if (agent === undefined) return this.#end(turn, failed('agent_not_found', 'The agent was not found.'));
     if (turn.lacksBindings && !(await this.#awaitBindings(turn))) {
       return this.#end(turn, failed('worker_lost', 'The process that held the bindings of this turn ended.'));
@@ -168,36 +167,6 @@ export class TurnWorker {
     } catch (error) {
       if (!signal.aborted) throw error;
     }
-  }
-
-  /** The reason not to run the turn, as far as it is known before the agent is loaded. */
-  async #refusal(
-    { row, muted }: LiveTurn,
-    { scope }: Tenant,
-    session: SessionRow,
-  ): Promise<Ended | undefined> {
-    if (row.cancelled_by !== null) return ended('CANCELLED');
-    if (row.attempts >= attemptsMax) {
-      return failed(
-        'worker_lost',
-        `The turn was started ${row.attempts} times, and its process ended each time.`,
-      );
-    }
-    if (muted || session.control_mode !== 'engaged') return ended('SUSPENDED');
-    const { consumer_key: consumer } = session;
-    if (consumer !== null && (await this.#parts.isDenied(scope, consumer))) return ended('BLOCKED');
-    return undefined;
-  }
-
-  /** A resumed turn keeps the version of the agent with which it began. */
-  async #agentOf({ row }: LiveTurn, { scope }: Tenant): Promise<TurnStart['agent'] | undefined> {
-    const { agents } = this.#parts;
-    const current = await agents.runnableAgent(scope, row.agent_id, row.input.role);
-    if (row.agent_version === null || current?.version === row.agent_version) return current;
-    const snapshot = await agents.agentVersion(scope, row.agent_id, row.agent_version);
-    if (snapshot === undefined) return undefined;
-    const access = { rateLimit: null, allowedUsers: new Set<string>() };
-    return { ...access, id: row.agent_id, version: row.agent_version, snapshot, approved: null };
   }
 
   async #awaitBindings(turn: LiveTurn): Promise<boolean> {

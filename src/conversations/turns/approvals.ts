@@ -1,7 +1,7 @@
 /** Calls that a person approves before they are made. */
 import type { Arguments, ReadCall } from './tool-call.js';
 import type { Toolset } from './toolset.js';
-import type { RecordedStep } from './turn.js';
+import type { ApprovalDecision, RecordedStep } from './turn.js';
 import type { TurnWork } from './turn-work.js';
 
 export interface WantedApproval {
@@ -13,13 +13,6 @@ export interface WantedApproval {
   /** JSON Schema of the arguments. */
   readonly parameters: Readonly<Record<string, unknown>>;
 }
-
-export type ApprovalDecision =
-  | { readonly approved: true; readonly arguments: Arguments | undefined }
-  | { readonly approved: false; readonly reason: string | null };
-
-/** By the place of the call. */
-export type ApprovalDecisions = ReadonlyMap<string, ApprovalDecision>;
 
 /**
  * The turn waits for people. Nothing of it runs meanwhile; it is run again once every approval is decided, and the

@@ -6,12 +6,7 @@ import { runTurn } from './run-turn.js';
 import { type MemoryNotes, summarise } from './summary.js';
 import type { TurnEnd, TurnPorts, TurnStart } from './turn.js';
 
-export {
-  type ApprovalDecision,
-  type ApprovalDecisions,
-  TurnParked,
-  type WantedApproval,
-} from './approvals.js';
+export { TurnParked, type WantedApproval } from './approvals.js';
 export { TurnLost } from './interruption.js';
 export { memorySettings, type MemorySettings, windowOf } from './memory.js';
 export type { TurnsOptions, TurnsParts } from './parts.js';

@@ -2,14 +2,7 @@
  * The calls of one round: they run in parallel, each as a step of its own. A failed call does not end the turn.
  */
 import type { ToolCallPart, ToolMessage } from '../../llm/index.js';
-import {
-  type ApprovalDecision,
-  decisionOn,
-  denial,
-  noteOfChange,
-  TurnParked,
-  undecided,
-} from './approvals.js';
+import { decisionOn, denial, noteOfChange, TurnParked, undecided } from './approvals.js';
 import { TurnLost } from './interruption.js';
 import { callSchemaTool } from './schema-tool.js';
 import type { Step } from './step-log.js';
@@ -17,7 +10,7 @@ import { callSubAgent, type RunChild, type SubAgentResult } from './sub-agent.js
 import { readCall, type ReadCall } from './tool-call.js';
 import { refused, type ToolResult } from './tool-result.js';
 import type { Toolset } from './toolset.js';
-import type { RecordedStep, StepDetail } from './turn.js';
+import type { ApprovalDecision, RecordedStep, StepDetail } from './turn.js';
 import { mayBegin, type TurnWork } from './turn-work.js';
 
 type ToolDetail = Extract<StepDetail, { readonly step: 'tool' }>;

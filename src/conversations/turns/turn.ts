@@ -6,7 +6,6 @@
 import type { TenantLimits } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { RunnableAgent } from '../../agents/index.js';
-import type { ApprovalDecisions } from './approvals.js';
 import type { CallOrder } from '../../models/calls/index.js';
 import type { AssistantPart, Message, Usage } from '../../llm/index.js';
 
@@ -54,6 +53,14 @@ export interface TurnStart {
   /** When the turn waited for people; its clock leaves this time out. */
   readonly waits?: readonly Wait[];
 }
+
+/** What a person decided on a call of a tool. */
+export type ApprovalDecision =
+  | { readonly approved: true; readonly arguments: Readonly<Record<string, unknown>> | undefined }
+  | { readonly approved: false; readonly reason: string | null };
+
+/** By the place of the call. */
+export type ApprovalDecisions = ReadonlyMap<string, ApprovalDecision>;
 
 /** Wall-clock milliseconds. */
 export interface Wait {
