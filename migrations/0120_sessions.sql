@@ -89,7 +89,7 @@ create table executions (
   key_id uuid,
   user_id uuid,
   status text not null
-    check (status in ('queued', 'running', 'completed', 'failed', 'timeout', 'cancelled', 'blocked')),
+    check (status in ('queued', 'running', 'waiting', 'completed', 'failed', 'timeout', 'cancelled', 'blocked')),
   outcome text check (outcome in ('COMPLETED', 'TIMEOUT', 'CANCELLED', 'FAILED', 'BLOCKED', 'SUSPENDED')),
   -- How many times a process began it.
   attempts int not null default 0,
@@ -126,7 +126,7 @@ create table executions (
   -- delivery has this.
   answer_cut boolean not null default false,
   primary key (tenant_id, id),
-  check ((outcome is null) = (status in ('queued', 'running')))
+  check ((outcome is null) = (status in ('queued', 'running', 'waiting')))
 );
 create index executions_newest on executions (tenant_id, created_at desc, id desc);
 create index executions_session on executions (tenant_id, session_id, arrival);
@@ -148,6 +148,34 @@ create table execution_steps (
 );
 -- Reports on the tools of a period.
 create index execution_steps_tools on execution_steps (tenant_id, started_at) where kind = 'tool';
+
+-- Calls of tools that people decide on before they are made. The rows go with their execution.
+create table approvals (
+  tenant_id uuid not null,
+  id uuid not null,
+  session_id uuid not null,
+  execution_id uuid not null,
+  -- Which call of the turn: the same whenever the turn is replayed.
+  place text not null,
+  call_id text not null,
+  tool text not null,
+  -- JSON Schema of the arguments. The arguments themselves are sealed: those of the model, and those that a person wrote.
+  parameters jsonb not null,
+  sealed_arguments text not null,
+  sealed_edit text,
+  -- `voided`: the turn ended before anybody decided.
+  status text not null check (status in ('pending', 'approved', 'denied', 'voided')),
+  decided_by text,
+  reason text,
+  decided_at timestamptz,
+  created_at timestamptz not null,
+  -- Denied from then on.
+  expires_at timestamptz not null,
+  primary key (tenant_id, id)
+);
+create index approvals_newest on approvals (tenant_id, created_at desc, id desc);
+create index approvals_execution on approvals (tenant_id, execution_id);
+create index approvals_pending on approvals (tenant_id, session_id) where status = 'pending';
 
 -- Executions that were erased before their end: what their processes record later is left out. Rows are kept for a day.
 create table ended_by_erasure (
@@ -172,7 +200,7 @@ do $$
 declare place text;
 begin
   foreach place in array array['sessions', 'messages', 'executions', 'execution_steps', 'execution_logs',
-      'ended_by_erasure'] loop
+      'approvals', 'ended_by_erasure'] loop
     execute format('alter table %I enable row level security', place);
     execute format('alter table %I force row level security', place);
     execute format('grant select, insert, update, delete on %I to troupe_app', place);

@@ -1,4 +1,4 @@
--- Deletes the steps and the log of a deleted execution (src/conversations/sessions), by the primary keys whatever the
+-- Deletes the steps, the log and the approvals of a deleted execution (src/conversations/sessions), by the primary keys whatever the
 -- tables' statistics say. A trigger instead of foreign keys: see messages.
 create or replace function remove_parts_of_execution() returns trigger
   language plpgsql
@@ -6,6 +6,7 @@ as $$
 begin
   delete from execution_steps where tenant_id = old.tenant_id and execution_id = old.id;
   delete from execution_logs where tenant_id = old.tenant_id and execution_id = old.id;
+  delete from approvals where tenant_id = old.tenant_id and execution_id = old.id;
   if old.outcome is null then
     insert into ended_by_erasure (tenant_id, id) values (old.tenant_id, old.id) on conflict do nothing;
   end if;

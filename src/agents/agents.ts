@@ -13,6 +13,7 @@ import {
   lockAgent,
   updateDocument,
 } from './agents.store.js';
+import { recordAudit } from '../tenancy/audit/index.js';
 import { type Author, seesDrafts } from './author.js';
 import { announceDraft } from './changes.js';
 import { patchedDocument } from './document.js';
@@ -37,7 +38,13 @@ export class Agents {
         if ((await countAgents(author.scope, tx)) >= agentsMax) {
           throw new PlatformError('conflict', { message: `A tenant holds at most ${agentsMax} agents.` });
         }
-        return insertAgent(author.scope, tx, { id: this.#ids.uuid(), document, createdBy: author.id });
+        const row = await insertAgent(author.scope, tx, {
+          id: this.#ids.uuid(),
+          document,
+          createdBy: author.id,
+        });
+        await recordMadeAgent(tx, author, row, 'agent.created');
+        return row;
       }),
     );
   }
@@ -69,6 +76,17 @@ export class Agents {
       }),
     );
   }
+}
+
+/** In the transaction that makes the agent. */
+export function recordMadeAgent(
+  tx: TenantTransaction,
+  { scope, actor }: Author,
+  { id, document }: AgentRow,
+  action: string,
+): Promise<void> {
+  const targetName = document.name;
+  return recordAudit(tx, { tenantId: scope.tenantId, actor, action, subject: `agent:${id}`, targetName });
 }
 
 /** Locks the working copy for a change of it or of its schemas. */

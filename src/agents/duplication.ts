@@ -1,6 +1,6 @@
 import type { Platform } from '../infra/platform/index.js';
 import { PlatformError } from '../kernel/errors.js';
-import { agentsMax, refusingTakenName } from './agents.js';
+import { agentsMax, recordMadeAgent, refusingTakenName } from './agents.js';
 import { type AgentRow, countAgents, insertAgent, takenNames } from './agents.store.js';
 import type { Author } from './author.js';
 import { agentName } from './document.js';
@@ -43,6 +43,7 @@ export function duplicateAgent(
           createdBy: author.id,
         });
       }
+      await recordMadeAgent(tx, author, copy, 'agent.duplicated');
       return copy;
     }),
   );

@@ -3,7 +3,7 @@ import type { Role } from '../kernel/caller.js';
 import type { TenantScope } from '../kernel/tenant-scope.js';
 import type { Egress } from '../infra/egress/index.js';
 import type { Expressions } from '../infra/expressions/index.js';
-import type { Operation } from '../http/operations/index.js';
+import type { JsonObject, Operation } from '../http/operations/index.js';
 import type { Sandbox } from '../infra/sandbox/index.js';
 import type { Platform } from '../infra/platform/index.js';
 import type { Vault } from '../tenancy/vault/index.js';
@@ -18,6 +18,7 @@ import { Publishing } from './publishing.js';
 import { type RunnableAgent, RunningAgents } from './running-agents.js';
 import { schemaOperations } from './schemas/operations.js';
 import { Schemas } from './schemas/schemas.js';
+import { faultOfArguments } from './schemas/tool-arguments.js';
 import { ToolTest } from './schemas/tool-test.js';
 import { findSecretReferences } from './secret-references.js';
 import { versionOperations } from './version-operations.js';
@@ -61,6 +62,12 @@ export interface AgentsSubject {
   ): RunnableAgent | undefined | Promise<RunnableAgent | undefined>;
   /** The content of a version. A resumed turn keeps the version with which it started. */
   agentVersion(scope: TenantScope, id: string, version: number): Promise<Snapshot | undefined>;
+  /** The first fault of arguments for a tool with these parameters; undefined if they fit. */
+  faultOfArguments(
+    scope: TenantScope,
+    parameters: JsonObject,
+    value: JsonObject,
+  ): Promise<{ readonly at: string; readonly issue: string } | undefined>;
   /** The names of agents by id; archived ones have theirs. */
   namesOf(scope: TenantScope, ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   stop(): Promise<void>;
@@ -80,6 +87,7 @@ export function createAgents(
   const running = new RunningAgents(store, live);
   const tools = new SchemaTools({ vault, egress, expressions, time });
   return {
+    faultOfArguments: (scope, parameters, value) => faultOfArguments(sandbox, scope, parameters, value),
     operations: [
       ...agentOperations({
         agents,

@@ -100,6 +100,7 @@ export function versionOperations(versions: Versions, publishing: Publishing): r
       name: 'agent-versions.create',
       method: 'POST',
       audit: 'agent-versions.create',
+      idempotency: 'made',
       path: '/api/agents/:id/versions',
       title: 'Store a snapshot of the working copy without publishing it',
       access: tenantUser('versions:create'),

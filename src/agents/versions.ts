@@ -1,6 +1,7 @@
 import diff from 'microdiff';
 import { PlatformError } from '../kernel/errors.js';
 import type { Store } from '../infra/storage/index.js';
+import { recordAudit } from '../tenancy/audit/index.js';
 import { lockEditable, present } from './agents.js';
 import { findAgent } from './agents.store.js';
 import type { Author } from './author.js';
@@ -57,13 +58,21 @@ export class Versions {
     return this.#store.inTenant(scope, async (tx) => {
       const agent = await lockEditable(scope, tx, agentId);
       const version = agent.last_version + 1;
-      return insertVersion(scope, tx, {
+      const row = await insertVersion(scope, tx, {
         agentId,
         version,
         name: name ?? `Version ${version}`,
         snapshot: snapshotOf(agent.document, await listSchemas(scope, tx, agentId)),
         createdBy: author.id,
       });
+      await recordAudit(tx, {
+        tenantId: scope.tenantId,
+        actor: author.actor,
+        action: 'agent-version.created',
+        subject: `agent:${agentId}`,
+        targetName: row.name,
+      });
+      return row;
     });
   }
 

@@ -52,6 +52,12 @@ export const errorKinds = {
     message: 'The signature is missing or does not match.',
     advice: "Sign the raw body with the trigger's webhook_secret, and check the timestamp.",
   },
+  chat_disabled: {
+    status: 403,
+    retry: 'never',
+    message: 'Chat is switched off for this agent.',
+    advice: 'Set chat_enabled of the agent to true and publish it, or reach it by a trigger.',
+  },
   insufficient_permissions: {
     status: 403,
     retry: 'never',

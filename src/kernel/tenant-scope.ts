@@ -1,15 +1,27 @@
 import type { AuditContext } from './audit-context.js';
 import { isUuid } from './uuid.js';
 
+/** A request with an `Idempotency-Key`, as the transaction that makes its thing must know it. */
+export interface KeyedRequest {
+  /** The same for every repeat; ids that the request makes come from it. */
+  readonly seed: string;
+  /** The attempt that may make something. */
+  readonly holder: string;
+}
+
 class Scope {
   // A private field: no object literal can stand in for a scope.
   readonly #tenantId: string;
   /** Set while a request that changes something runs. */
   readonly audit: AuditContext | undefined;
 
-  constructor(tenantId: string, audit?: AuditContext) {
+  /** Set while a request with an `Idempotency-Key` runs. */
+  readonly request: KeyedRequest | undefined;
+
+  constructor(tenantId: string, audit?: AuditContext, request?: KeyedRequest) {
     this.#tenantId = tenantId;
     this.audit = audit;
+    this.request = request;
   }
 
   get tenantId(): string {
@@ -34,5 +46,10 @@ export function tenantScope(tenantId: string): TenantScope {
 
 /** The same right, for one request that leaves an audit entry. */
 export function auditedScope(scope: TenantScope, audit: AuditContext): TenantScope {
-  return new Scope(scope.tenantId, audit);
+  return new Scope(scope.tenantId, audit, scope.request);
+}
+
+/** The same right, for one request with an `Idempotency-Key`. */
+export function keyedScope(scope: TenantScope, request: KeyedRequest): TenantScope {
+  return new Scope(scope.tenantId, scope.audit, request);
 }

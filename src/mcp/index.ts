@@ -1,6 +1,6 @@
 // The public interface of MCP: the platform's operations as tools, and reference material, over streamable HTTP.
 import type { ChatTurns, Sessions } from '../conversations/sessions/index.js';
-import type { Admission, Operation, OperationTable } from '../http/operations/index.js';
+import type { Admission, IdempotentRequests, Operation, OperationTable } from '../http/operations/index.js';
 import type { Platform } from '../infra/platform/index.js';
 import type { PlatformError } from '../kernel/errors.js';
 import { Cancellations } from './cancellations.js';
@@ -27,6 +27,7 @@ export interface McpOptions extends Omit<
   readonly chats: ChatTurns;
   readonly sessions: Sessions;
   readonly admission: Admission;
+  readonly requests: IdempotentRequests;
   readonly platformErrorOf: (error: unknown) => PlatformError | undefined;
 }
 
@@ -69,7 +70,7 @@ function serverParts(
   options: McpOptions,
   table: OperationTable,
 ): McpServerParts {
-  const { version, chats, sessions, admission, platformErrorOf, publicUrl } = options;
+  const { version, chats, requests, admission, platformErrorOf, publicUrl } = options;
   const catalogue = new ToolCatalogue(table);
   const running = new RunningCalls(callsMax);
   const runner = new ToolRunner({ table, admission });
@@ -77,7 +78,7 @@ function serverParts(
     version,
     catalogue,
     runner,
-    chats: new ChatRunner({ chats, sessions, admission, report }),
+    chats: new ChatRunner({ chats, requests, admission, report }),
     resources: new Resources({ table, catalogue, runner, publicUrl }),
     completions: new Completions(catalogue, runner),
     running,

@@ -278,6 +278,8 @@ const withoutTool: Readonly<Record<string, string>> = {
   'triggers.types': 'the resources about triggers',
   'triggers.stats-of': 'get_trigger_stats and list_trigger_executions tell a model what it needs',
   'auth.token': 'its answer holds a credential, and answers enter a context',
+  'approvals.list': 'what a model wants to do is for people to decide',
+  'approvals.decide': 'what a model wants to do is for people to decide',
   'audit.list': 'who changed what is for people to judge',
   'exports.read': 'a file of any length is for programs and people',
   'mcp.request': 'this is how tools are called',

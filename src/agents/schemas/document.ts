@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { invalidField } from '../../kernel/errors.js';
 import { type JsonObject, mergePatch, validate } from '../../http/operations/index.js';
-import { apiTool, mcpServer, subAgent } from './editor-schema.js';
+import { apiTool, approval, mcpServer, subAgent } from './editor-schema.js';
 
 export const schemaTypes = ['api', 'mcp', 'agent'] as const;
 export type SchemaType = (typeof schemaTypes)[number];
@@ -37,15 +37,19 @@ const common = {
 
 /** The complete content of a schema. */
 export const schemaDocument = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('api'), ...common, editor_schema: z.strictObject({ api: apiTool }) }),
+  z.object({ type: z.literal('api'), ...common, editor_schema: z.strictObject({ api: apiTool, approval }) }),
   z.object({
     type: z.literal('mcp'),
     ...common,
     // Leaves space for `__` and the names of the server's tools.
     name: name.max(32),
-    editor_schema: z.strictObject({ mcp: mcpServer }),
+    editor_schema: z.strictObject({ mcp: mcpServer, approval }),
   }),
-  z.object({ type: z.literal('agent'), ...common, editor_schema: z.strictObject({ agent: subAgent }) }),
+  z.object({
+    type: z.literal('agent'),
+    ...common,
+    editor_schema: z.strictObject({ agent: subAgent, approval }),
+  }),
 ]);
 
 export type SchemaDocument = z.output<typeof schemaDocument>;

@@ -134,6 +134,11 @@ export const mcpServer = z.strictObject({
 
 export const subAgent = z.strictObject({ agent_id: z.guid() });
 
+export const approval = z
+  .enum(['always', 'never'])
+  .optional()
+  .describe('Whether a person approves each call before it is made. Default: never.');
+
 export type Auth = z.output<typeof auth>;
 export type ApiTool = z.output<typeof apiTool>;
 export type McpServer = z.output<typeof mcpServer>;

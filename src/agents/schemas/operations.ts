@@ -85,6 +85,7 @@ function writingOperations(schemas: Schemas): readonly Operation[] {
       name: 'agent-schemas.create',
       method: 'POST',
       audit: 'agent-schemas.create',
+      idempotency: 'made',
       path: '/api/agents/:id/schemas',
       title: 'Add a schema to an agent',
       description:

@@ -5,6 +5,7 @@ import type { Egress } from '../../infra/egress/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { JsonObject } from '../../http/operations/index.js';
 import { isUniqueViolation, type Store, type TenantTransaction } from '../../infra/storage/index.js';
+import { recordAudit } from '../../tenancy/audit/index.js';
 import { approvalOf, approves, isApproved, mayNotSend, type Vault } from '../../tenancy/vault/index.js';
 import { lockEditable, present } from '../agents.js';
 import { findAgent, touchAgent } from '../agents.store.js';
@@ -70,7 +71,7 @@ export class Schemas {
         });
       }
       const approved = await this.#approved(author, tx, document, []);
-      return putSchema(scope, tx, agentId, {
+      const row = await putSchema(scope, tx, agentId, {
         id: this.#ids.uuid(),
         document,
         approved,
@@ -78,6 +79,14 @@ export class Schemas {
         toolsReadAt: null,
         createdBy: author.id,
       });
+      await recordAudit(tx, {
+        tenantId: scope.tenantId,
+        actor: author.actor,
+        action: 'agent-schema.created',
+        subject: `agent-schema:${row.id}`,
+        targetName: document.name,
+      });
+      return row;
     });
   }
 

@@ -57,6 +57,7 @@ export function makeHttpServer(
     version,
     chats: sessions.chats,
     sessions: sessions.sessions,
+    requests: subjects.requests,
     admission: quota.admission,
     realtime,
     publicUrl,
@@ -115,6 +116,7 @@ export function makeHttpServer(
       ...playgroundOperations(),
     ],
     subjects.audit.trail,
+    subjects.requests,
   );
   documents.describe(table);
   mcp.serve(table);

@@ -8,6 +8,7 @@ import {
   type Sessions,
   sessionsBefore,
 } from '../../conversations/sessions/index.js';
+import { forgetRequests } from '../../http/idempotency/index.js';
 import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 import type { Retention } from '../../kernel/retention.js';
 import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
@@ -79,6 +80,7 @@ export class RetentionSweep {
     const { store, tenants, time, report } = this.#parts;
     await this.#repeat(() => store.directory((tx) => forgetLogs(tx, rowsMax)));
     await this.#repeat(() => store.directory((tx) => forgetErased(tx, rowsMax)));
+    await this.#repeat(() => store.directory((tx) => forgetRequests(tx, rowsMax)));
     while (!this.#stopped) {
       const claimed = await tenants.claimSweep(new Date(time.wallMs()));
       if (claimed === null) return;

@@ -15,6 +15,7 @@ import { createExpressions } from '../../infra/expressions/index.js';
 import { createIdentity, identityTopics, namesOfUsers } from '../../tenancy/identity/index.js';
 import { cancelAllInvites, createInvites, hasPendingInvite } from '../../tenancy/invites/index.js';
 import { createKeys, namesOfKeys, revokeAllKeys, revokeKeysOf } from '../../tenancy/keys/index.js';
+import { KeptRequests } from '../../http/idempotency/index.js';
 import { createMail } from '../../infra/mail/index.js';
 import { createMailDomains } from '../../tenancy/mail-domains/index.js';
 import { outsideIssuerOf, vendorSettings } from './outside-services.js';
@@ -100,6 +101,14 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
   const audit = createAudit(platform, {
     users: (ids) => platform.store.directory((tx) => namesOfUsers(tx, ids)),
     keys: (scope, ids) => platform.store.inTenant(scope, (tx) => namesOfKeys(tx, ids)),
+  });
+
+  const requests = new KeptRequests({
+    store: platform.store,
+    sealer,
+    time,
+    ids: platform.ids,
+    report: log.report,
   });
 
   const processes = await openProcesses(platform, {
@@ -237,6 +246,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
   return {
     actors,
     audit,
+    requests,
     claims,
     vault,
     identity,

@@ -67,6 +67,7 @@ function writingOperations(configurations: Configurations): readonly Operation[]
       name: 'databases.create',
       method: 'POST',
       audit: 'databases.create',
+      idempotency: 'made',
       path: '/api/database-configs',
       title: 'Create a database configuration',
       description:

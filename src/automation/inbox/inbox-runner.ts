@@ -9,6 +9,7 @@ import type { SenderBlocks } from '../messages/sender-blocks.js';
 import type { LiveTrigger, LiveTriggers } from '../triggers/live-triggers.js';
 import type { TurnOrder, TurnOutcome, TurnPort } from '../triggers/ports.js';
 import type { ClaimedWork } from '../../infra/claims/index.js';
+import { TurnWaits } from './session-turns.js';
 import { StartPacer } from './start-pacer.js';
 import { MessageCompletion, type MessageCompletionParts } from './message-completion.js';
 import {
@@ -182,7 +183,10 @@ export class InboxRunner {
       } else if (!(error instanceof PlatformError)) {
         // The outcome is unknown: the row is claimed again, and the attempt counts.
         report('running a message of a trigger', error);
-      } else if (error.retry === 'later' && error.code !== 'quota_exceeded' && item.ageMs < patienceMs) {
+      } else if (
+        error instanceof TurnWaits ||
+        (error.retry === 'later' && error.code !== 'quota_exceeded' && item.ageMs < patienceMs)
+      ) {
         await store.inTenant(scope, (tx) =>
           reschedule(scope, tx, row, (error.retryAfterSeconds ?? 0) * 1_000 || rescheduleMs),
         );

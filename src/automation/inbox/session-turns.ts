@@ -18,6 +18,20 @@ export interface SessionTurnsParts {
   readonly newId: () => string;
 }
 
+/** Short, because the answer goes out this long after the end of a turn that waited. */
+const waitingAgainSeconds = 5;
+
+/** The turn waits for a person's decision, for up to seven days: its message is taken up again later. */
+export class TurnWaits extends PlatformError {
+  constructor() {
+    super('service_unavailable', {
+      message:
+        'The turn waits for a person to approve the call of a tool. Its answer follows once it has ended.',
+      retryAfterSeconds: waitingAgainSeconds,
+    });
+  }
+}
+
 /** The pause between two reads of a turn whose owner was lost. */
 const rereadMs = 500;
 /** Time beyond the deadline, for the turns queued ahead and a change of owner. */
@@ -37,12 +51,14 @@ export class SessionTurns implements TurnPort {
   async runTurn(order: TurnOrder): Promise<TurnOutcome> {
     const { time } = this.#parts;
     const known = order.isRepeat ? await this.#outcome(order) : 'unknown';
+    if (known === 'waiting') throw new TurnWaits();
     if (known !== 'unknown' && known !== undefined) return known;
     if (known === 'unknown') await this.#admit(order);
     const endsAt = time.monotonicMs() + order.deadlineMs + patienceMs;
     for (;;) {
       await this.#follow(order);
       const outcome = await this.#outcome(order);
+      if (outcome === 'waiting') throw new TurnWaits();
       if (outcome !== undefined && outcome !== 'unknown') return outcome;
       if (time.monotonicMs() > endsAt) {
         throw new PlatformError('service_unavailable', {
@@ -78,7 +94,7 @@ export class SessionTurns implements TurnPort {
 
   async outcomeOf(order: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<TurnOutcome | undefined> {
     const known = await this.#outcome(order);
-    return known === 'unknown' ? undefined : known;
+    return known === 'unknown' || known === 'waiting' ? undefined : known;
   }
 
   tokenRefusal(
@@ -129,20 +145,21 @@ export class SessionTurns implements TurnPort {
     );
     try {
       for await (const { elsewhere, events: batch } of events) {
-        if (elsewhere || batch.some(({ event }) => event.type === 'done')) return;
+        if (elsewhere || batch.some(({ event: { type } }) => type === 'done' || type === 'approval')) return;
       }
     } catch {
       // Losing the connection to the owner says nothing about the turn: its row, or the next read, does.
     }
   }
 
-  /** Undefined while the turn runs; `unknown` before any session has it. */
+  /** Undefined while the turn runs; `unknown` before any session has it; `waiting` for a person's decision. */
   async #outcome({
     scope,
     executionId,
-  }: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<TurnOutcome | 'unknown' | undefined> {
+  }: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<TurnOutcome | 'unknown' | 'waiting' | undefined> {
     const row = await this.#parts.sessions.end(scope, executionId);
     if (row === undefined) return 'unknown';
+    if (row.status === 'waiting') return 'waiting';
     if (row.outcome === null) return undefined;
     return {
       outcome: row.outcome,

@@ -29,7 +29,16 @@ export interface HistoryOperationParts {
   readonly outbox: Outbox;
 }
 
-const statuses = ['queued', 'running', 'completed', 'failed', 'timeout', 'cancelled', 'blocked'] as const;
+const statuses = [
+  'queued',
+  'running',
+  'waiting',
+  'completed',
+  'failed',
+  'timeout',
+  'cancelled',
+  'blocked',
+] as const;
 
 export function historyOperations({ history, outbox }: HistoryOperationParts): readonly Operation[] {
   return [

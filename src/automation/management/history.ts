@@ -23,7 +23,7 @@ export const executionAnswer = z.object({
   trigger_id: z.uuid(),
   agent_id: z.uuid(),
   session_id: z.uuid().nullable(),
-  status: z.enum(['queued', 'running', 'completed', 'failed', 'timeout', 'cancelled', 'blocked']),
+  status: z.enum(['queued', 'running', 'waiting', 'completed', 'failed', 'timeout', 'cancelled', 'blocked']),
   outcome: z.enum(['COMPLETED', 'TIMEOUT', 'CANCELLED', 'FAILED', 'BLOCKED', 'SUSPENDED']).nullable(),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
   input_preview: z.string(),

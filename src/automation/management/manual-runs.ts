@@ -38,7 +38,12 @@ export class ManualRuns {
   }
 
   /** Runs the trigger now; the payload becomes the agent's context. */
-  async invoke(caller: TenantCaller, id: string, payload: JsonObject, requestId: string): Promise<Rendered> {
+  async invoke(
+    caller: TenantCaller,
+    id: string,
+    payload: JsonObject,
+    { requestId, seed }: { readonly requestId: string; readonly seed: string | undefined },
+  ): Promise<Rendered> {
     const { triggers, live, agents, expressions, plainTexts, runner } = this.#parts;
     const { scope } = caller;
     // A trigger of another tenant is reported as not found.
@@ -48,12 +53,12 @@ export class ManualRuns {
     const { stopped } = await readinessChecks(agents).take({ trigger });
     if (stopped !== undefined) throw errorOf(stopped.stop);
     const { parsed, agentId } = trigger;
-    const executionId = this.#parts.ids.uuid();
+    const executionId = seed ?? this.#parts.ids.uuid();
     const turn = await runner.run({
       scope,
       triggerId: id,
       executionId,
-      sessionId: await sessionOrNew(this.#parts.ids, agentId, parsed, payload),
+      sessionId: (await givenSession(agentId, parsed, payload)) ?? seed ?? this.#parts.ids.uuid(),
       work: {
         message: await givenMessage(expressions, scope, parsed, payload),
         context: givenContext(parsed, payload),
@@ -70,17 +75,16 @@ export class ManualRuns {
   }
 }
 
-async function sessionOrNew(
-  ids: Ids,
+/** A payload without the fields that sessions are derived from starts a session of its own. */
+async function givenSession(
   agentId: string,
   parsed: TriggerConfig,
   payload: JsonObject,
-): Promise<string> {
+): Promise<string | undefined> {
   const config = requestsOf(parsed);
-  if (config === undefined) return ids.uuid();
+  if (config === undefined) return undefined;
   const session = await stopAtFault(unreadable, () =>
     sessionOf(agentId, config, sourcesOf(config, payload, undefined)),
   );
-  // A payload without the fields that sessions are derived from starts a session of its own.
-  return session instanceof Stop || session === undefined ? ids.uuid() : session;
+  return session instanceof Stop ? undefined : session;
 }

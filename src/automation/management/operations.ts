@@ -121,6 +121,7 @@ function writing({ triggers, publicUrl, time }: TriggerOperationParts): readonly
       name: 'triggers.create',
       method: 'POST',
       audit: 'triggers.create',
+      idempotency: 'made',
       path: '/api/triggers',
       title: 'Create a trigger',
       description: 'The response is the only place that shows a webhook’s secret.',
@@ -274,6 +275,7 @@ function trying({ dryRuns, manualRuns }: TriggerOperationParts): readonly Operat
       name: 'triggers.invoke',
       method: 'POST',
       audit: { exempt: 'turns leave no entry; the execution is their record' },
+      idempotency: 'ids',
       path: '/api/triggers/:id/invoke',
       title: 'Run a trigger now',
       description: 'The payload becomes the agent’s context. The response is that of a webhook in sync mode.',
@@ -284,9 +286,10 @@ function trying({ dryRuns, manualRuns }: TriggerOperationParts): readonly Operat
       body: z.looseObject({ message: z.string().max(200_000).optional() }),
       output: z.unknown(),
       errors: ['agent_not_found', 'trigger_disabled', 'validation_error', 'quota_exceeded'],
-      handle: async ({ caller, params, body, requestId }) => {
+      handle: async ({ caller, params, body, requestId, repeat }) => {
         const payload = isJsonObject(body) ? body : {};
-        return servedReply(await manualRuns.invoke(caller, params.id, payload, requestId));
+        const request = { requestId, seed: repeat?.seed };
+        return servedReply(await manualRuns.invoke(caller, params.id, payload, request));
       },
     }),
   ];

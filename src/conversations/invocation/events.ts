@@ -55,6 +55,14 @@ export interface ToolEvent {
   readonly latency_ms?: number;
 }
 
+/** The turn waits for a person's decision on this call. */
+export interface ApprovalEvent {
+  readonly type: 'approval';
+  readonly approval_id: string;
+  readonly tool: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
 export interface ThinkingEvent {
   readonly type: 'thinking';
   readonly content: string;
@@ -112,6 +120,7 @@ export type StreamEvent =
   | StatusEvent
   | PhaseEvent
   | ToolEvent
+  | ApprovalEvent
   | ThinkingEvent
   | DeltaEvent
   | ResponseEvent

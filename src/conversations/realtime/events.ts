@@ -31,6 +31,27 @@ export type RealtimeEvent =
       };
     }
   | {
+      readonly type: 'approval_requested';
+      readonly data: {
+        readonly approval_id: string;
+        readonly session_id: string;
+        readonly execution_id: string;
+        readonly tool: string;
+        readonly expires_at: string;
+      };
+    }
+  | {
+      readonly type: 'approval_decided';
+      readonly data: {
+        readonly approval_id: string;
+        readonly session_id: string;
+        readonly execution_id: string;
+        readonly tool: string;
+        readonly decision: 'approve' | 'deny';
+        readonly by: string;
+      };
+    }
+  | {
       readonly type: 'turn_cancelled';
       readonly data: { readonly session_id: string; readonly execution_id: string; readonly by: string };
     };

@@ -36,6 +36,11 @@ export class AgentAdmission {
     parts: readonly UserPart[] = [],
   ): Promise<RunnableAgent> {
     const agent = await this.agentFor(caller, agentId);
+    if (!agent.snapshot.chat_enabled) {
+      throw new PlatformError('chat_disabled', {
+        message: 'Chat is switched off for this agent (chat_enabled is false). Its triggers go on.',
+      });
+    }
     await this.#preflightModel(
       { ...caller, keyId: caller.kind === 'key' ? caller.keyId : null },
       agent,

@@ -1,11 +1,11 @@
 /** Turns of a chat with an agent, for every interface that offers one: begins them, follows them, cancels them. */
 import type { Time } from '../../../cluster/index.js';
 import type { RunnableAgent } from '../../agents/index.js';
-import { PlatformError } from '../../kernel/errors.js';
 import { type ReadPart, userPartOf } from '../../models/parts/index.js';
 import type { AnswerFit } from '../../models/response-format/index.js';
 import type { Attachments } from '../attachments/index.js';
 import { actorOf, type TenantCaller } from '../../kernel/caller.js';
+import { PlatformError } from '../../kernel/errors.js';
 import {
   authorFrom,
   continuesOwnSessionsOnly,
@@ -13,7 +13,7 @@ import {
   type IgnoredField,
   type Invocation,
 } from '../invocation/index.js';
-import type { StreamWriter } from '../../http/operations/index.js';
+import type { Repeat, StreamWriter } from '../../http/operations/index.js';
 import type { AgentAdmission } from './agent-admission.js';
 import { EventPump, type PumpSource } from './event-pump.js';
 import type { ReadExecution } from './reads.store.js';
@@ -66,6 +66,26 @@ export class ChatTurns {
       throw error;
     });
     return this.#turn(caller, { ...turn, follower, after: 0 }, events);
+  }
+
+  /**
+   * The turn of an `Idempotency-Key`: the first request begins it, and repeats follow it from its first event. The ids
+   * come from the key's seed, so a repeat after a crash cannot begin it twice.
+   */
+  async beginOnce(
+    caller: TenantCaller,
+    agentId: string,
+    repeat: Repeat | undefined,
+    wanted: Omit<WantedChat, 'ids'>,
+  ): Promise<ChatTurn> {
+    if (repeat === undefined) return this.begin(caller, agentId, wanted);
+    const execution = await this.#parts.sessions.known(caller.scope, repeat.seed);
+    if (execution !== undefined) return this.follow(caller, execution, 0);
+    if (repeat.isAnswered) {
+      throw new PlatformError('not_found', { message: 'The turn of this Idempotency-Key was deleted.' });
+    }
+    const ids = { executionId: repeat.seed, sessionId: repeat.seed };
+    return this.begin(caller, agentId, { ...wanted, ids });
   }
 
   /** Everything that can refuse the turn before anything is stored. */

@@ -14,6 +14,7 @@ export function combinedWrite(earlier: SessionWrite, later: SessionWrite): Sessi
     executions: newest(earlier.executions, later.executions, ({ id }) => id),
     steps: newest(earlier.steps, later.steps, (step) => `${step.execution_id} ${step.number}`),
     logs: newest(earlier.logs, later.logs, ({ execution_id: id }) => id),
+    approvals: newest(earlier.approvals, later.approvals, ({ id }) => id),
     opened: [...(earlier.opened ?? []), ...(later.opened ?? [])],
     touches: [...(earlier.touches ?? []), ...(later.touches ?? [])],
     facts: [...(earlier.facts ?? []), ...(later.facts ?? [])],

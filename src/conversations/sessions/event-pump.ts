@@ -11,6 +11,8 @@ import { type EventText, textOf } from './turn-log.js';
 
 /** Above this, reading from the actor pauses until the client has taken some of the queue. */
 const queueBytesMax = 1024 * 1024;
+/** The stream of a turn that waits for a person stays open this long; its client continues it later. */
+const waitingMs = 5 * 60_000;
 /** How long an owner may stay silent after the turn's deadline. */
 const silenceMs = 15_000;
 const textTypes: ReadonlySet<string> = new Set(['delta', 'thinking', 'response']);
@@ -42,8 +44,11 @@ export class EventPump {
   #isDone = false;
   #timer: { cancel(): void } | undefined;
   #deadline: { cancel(): void } | undefined;
+  /** Set while the turn waits for a person. */
+  #waiting: { cancel(): void } | undefined;
   #onExpired: () => void = () => undefined;
   #onDelivered: () => void = () => undefined;
+  #onWaited: () => void = () => undefined;
 
   constructor(writer: StreamWriter, time: Time, after: number) {
     this.#writer = writer;
@@ -74,12 +79,16 @@ export class EventPump {
       const ended = new Promise<'ended'>((resolve) => {
         this.#onDelivered = () => resolve('ended');
       });
-      const how = await Promise.race([this.#read(source), gone, expired, ended]);
+      const waited = new Promise<'waited'>((resolve) => {
+        this.#onWaited = () => resolve('waited');
+      });
+      const how = await Promise.race([this.#read(source), gone, expired, ended, waited]);
       if (how === 'expired') this.#send(expiry(this.#lastId));
       else if (how === 'broken') this.#send(broken(this.#sentId));
     } finally {
       this.#timer?.cancel();
       this.#deadline?.cancel();
+      this.#waiting?.cancel();
       void source.events.return?.();
     }
     await Promise.race([this.#flushed(), gone]);
@@ -119,6 +128,7 @@ export class EventPump {
   #enqueue({ id, type, data }: EventText): void {
     this.#lastId = id;
     if (type === 'done') this.#isDone = true;
+    this.#watchWaiting(type === 'approval');
     this.#send({ id, text: `id: ${id}\nevent: ${type}\ndata: ${data}\n\n`, isText: textTypes.has(type) });
   }
 
@@ -160,7 +170,19 @@ export class EventPump {
     });
   }
 
+  #watchWaiting(waits: boolean): void {
+    if (!waits) {
+      this.#waiting?.cancel();
+      this.#waiting = undefined;
+      return;
+    }
+    // The turn's clock stands still.
+    this.#deadline?.cancel();
+    this.#waiting ??= this.#time.after(waitingMs, () => this.#onWaited());
+  }
+
   #watchDeadline(inMs: number): void {
+    if (this.#waiting !== undefined) return;
     this.#deadline?.cancel();
     this.#deadline = this.#time.after(inMs + silenceMs, () => this.#onExpired());
   }

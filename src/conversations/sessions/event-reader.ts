@@ -83,7 +83,7 @@ class ForwardingGrace {
 
 function checkReader({ turn, leaving }: FollowOptions, { cut }: Reader): void {
   if (cut) throw new ActorError('cut', 'The reader did not keep up with a change of the control mode.');
-  if (leaving() && turn.row.status === 'queued') {
+  if (leaving() && turn.row.status !== 'running' && !turn.finished) {
     throw new ClusterError('not_serving', 'the session is moving to another node');
   }
 }

@@ -18,7 +18,16 @@ import { PlatformError } from '../../kernel/errors.js';
 import { executionAnswer, executionDetail, executionDetailShape, executionShape } from './responses.js';
 import { findExecution, listExecutions, listSteps, type ReadExecution } from './reads.store.js';
 
-const statuses = ['queued', 'running', 'completed', 'failed', 'timeout', 'cancelled', 'blocked'] as const;
+const statuses = [
+  'queued',
+  'running',
+  'waiting',
+  'completed',
+  'failed',
+  'timeout',
+  'cancelled',
+  'blocked',
+] as const;
 
 /** A message that a trigger has accepted to run and that no session has received yet. */
 export interface PromisedExecution {

@@ -8,6 +8,7 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Operation } from '../../http/operations/index.js';
 import type { SealedPlace, Sealer } from '../../infra/sealing/index.js';
 import type { Store } from '../../infra/storage/index.js';
+import { approvalOperations } from './approval-operations.js';
 import { AgentAdmission } from './agent-admission.js';
 import { agentWindowActor } from './agent-window.actor.js';
 import type { Attachments } from '../attachments/index.js';
@@ -55,7 +56,7 @@ import { TurnsAtWork } from './turns-at-work.js';
 
 export interface SessionsOptions {
   readonly actors: Actors;
-  readonly agents: Pick<AgentsSubject, 'runnableAgent' | 'agentVersion'>;
+  readonly agents: Pick<AgentsSubject, 'runnableAgent' | 'agentVersion' | 'faultOfArguments'>;
   readonly models: Pick<ModelCalls, 'preflight'>;
   readonly turns: SessionActorParts['turns'];
   readonly sealer: Sealer;
@@ -90,6 +91,8 @@ export function createSessions(
   const { report } = log;
   const newId = (): string => ids.uuid();
   const place = (executionId: string): SealedPlace => ['execution values', executionId];
+  const unseal = (text: string, id: string): string =>
+    sealer.open(Buffer.from(text, 'base64'), place(id)).toString('utf8');
   let references: ((tenantId: string, sessionId: string) => Reference<SessionService>) | undefined;
   const session = (tenantId: string, sessionId: string): Reference<SessionService> => {
     if (references === undefined) throw new Error('The session references are used before they are created');
@@ -104,7 +107,7 @@ export function createSessions(
     factsOf: options.factsOf,
     nameOf: options.nameOf,
     seal: (text, id) => sealer.seal(Buffer.from(text), place(id)).toString('base64'),
-    unseal: (text, id) => sealer.open(Buffer.from(text, 'base64'), place(id)).toString('utf8'),
+    unseal,
     olderMessages: (scope, sessionId, before, limit) => olderMessages(store, scope, sessionId, before, limit),
     attachmentContents: (scope, refs) => options.attachments.contents(scope, refs),
     self: session,
@@ -138,6 +141,7 @@ export function createSessions(
       ...streamOperations({ sessions, chats, report }),
       ...sessionOperations({ sessions, store, admission, time }),
       ...executionOperations(store, options.findPromised),
+      ...approvalOperations({ sessions, store, unseal, faultOfArguments: agents.faultOfArguments }),
       ...consumerSessionOperations({
         store,
         feed: platform.changes,

@@ -1,7 +1,7 @@
 import type { FlatObject, MetadataEvent } from '../invocation/index.js';
 import type { RecordedStep } from '../turns/index.js';
 import type { RequestedTurn } from './requests.js';
-import { type ExecutionRow, isFinished, type StepRow } from './rows.js';
+import { type ApprovalRow, type ExecutionRow, isFinished, type StepRow } from './rows.js';
 import { type LoggedEvent, TurnLog } from './turn-log.js';
 
 /** The types of events that a change of the control mode retracts if they were not sent. */
@@ -12,6 +12,8 @@ export class LiveTurn {
   row: ExecutionRow;
   readonly log: TurnLog;
   readonly steps: RecordedStep[];
+  /** The calls that people decide on, or decided on. */
+  approvals: readonly ApprovalRow[];
   /** Resolves when the row is stored. */
   accepted: Promise<void> = Promise.resolve();
   /** Aborts a running turn; the reason is an `EndedBy`. */
@@ -33,14 +35,25 @@ export class LiveTurn {
   deadlineAtMs: number | undefined;
   #onBindings: (() => void) | undefined;
 
-  constructor(row: ExecutionRow, epoch: number, steps: readonly StepRow[] = []) {
+  constructor(
+    row: ExecutionRow,
+    epoch: number,
+    steps: readonly StepRow[] = [],
+    approvals: readonly ApprovalRow[] = [],
+  ) {
     this.row = row;
     this.log = new TurnLog(epoch);
     this.steps = steps.map(recorded);
+    this.approvals = approvals;
   }
 
   get finished(): boolean {
     return isFinished(this.row);
+  }
+
+  /** Whether a process has begun the turn, also if it waited for people since. */
+  get hasBegun(): boolean {
+    return this.row.attempts > 0 || this.row.input.message_number !== undefined;
   }
 
   /** Takes the values that are not stored from a repeated request for the turn. */

@@ -26,6 +26,7 @@ const sessionRow = z.object({
   created_at: z.date(),
   last_interaction: z.date(),
   ended_at: z.date().nullable(),
+  awaits_approval: z.boolean(),
 });
 export type ReadSession = z.output<typeof sessionRow>;
 
@@ -33,7 +34,9 @@ const sessionColumns = sql.fragment`
   s.id, s.agent_id, s.consumer_key, s.consumer_display_name, s.channel, s.metadata, s.control_mode, s.control_kind,
   s.control_reason, s.control_by, s.control_since, s.control_expires_at, s.total_turns, s.created_at,
   s.last_interaction,
-  case when s.last_interaction + ${endedAfter} <= now() then s.last_interaction + ${endedAfter} end as ended_at`;
+  case when s.last_interaction + ${endedAfter} <= now() then s.last_interaction + ${endedAfter} end as ended_at,
+  exists (select from approvals a
+    where a.tenant_id = s.tenant_id and a.session_id = s.id and a.status = 'pending') as awaits_approval`;
 
 export interface Page {
   readonly limit: number;
@@ -191,7 +194,7 @@ const executionRow = z.object({
   trigger_id: z.uuid().nullable(),
   key_id: z.uuid().nullable(),
   user_id: z.uuid().nullable(),
-  status: z.enum(['queued', 'running', 'completed', 'failed', 'timeout', 'cancelled', 'blocked']),
+  status: z.enum(['queued', 'running', 'waiting', 'completed', 'failed', 'timeout', 'cancelled', 'blocked']),
   outcome: z.enum(outcomes).nullable(),
   metadata: flat,
   model: z.string().nullable(),
@@ -244,23 +247,19 @@ export function findExecution(
     select ${executionColumns} from executions e where e.tenant_id = ${scope.tenantId} and e.id = ${id}`);
 }
 
-/** The message with which a turn began. */
-export async function findMessage(
-  scope: TenantScope,
-  tx: TenantTransaction,
-  id: string,
-): Promise<string | null> {
-  const row = await tx.maybeOne(sql.type(z.object({ message: z.string().nullable() }))`
-    select e.input->>'message' as message from executions e where e.tenant_id = ${scope.tenantId} and e.id = ${id}`);
-  return row?.message ?? null;
-}
-
-const endRow = executionRow.pick({ outcome: true, output: true, usage: true, latency_ms: true, error: true });
+const endRow = executionRow.pick({
+  status: true,
+  outcome: true,
+  output: true,
+  usage: true,
+  latency_ms: true,
+  error: true,
+});
 export type ReadEnd = z.output<typeof endRow>;
 
 const endOfExecution: HotStatement<ReadEnd> = {
   name: 'end_of_execution',
-  text: 'select outcome, output, usage, latency_ms, error from executions where tenant_id = $1 and id = $2',
+  text: 'select status, outcome, output, usage, latency_ms, error from executions where tenant_id = $1 and id = $2',
   row: endRow,
 };
 

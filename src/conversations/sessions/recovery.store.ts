@@ -23,8 +23,8 @@ const turnRow = z.object({
 });
 
 /**
- * Turns of these slots that another process ran or that gave no sign of life for too long. Recovery leaves out the
- * turns that this process works on.
+ * Turns of these slots that another process ran or that gave no sign of life for too long, and those that waited for
+ * people until their time was over. Recovery leaves out the turns that this process works on.
  */
 export async function unfinishedTurns(
   store: Store,
@@ -42,7 +42,7 @@ export async function unfinishedTurns(
       select e.tenant_id, e.id, e.session_id, e.slot, e.attempts, e.due_at::text as due_at from executions e
       where e.outcome is null and e.session_id is not null
         and get_bit(${sql.binary(Buffer.from(slots.bytes()))}::bytea, e.slot) = 1
-        and (e.worker is distinct from ${process} or e.due_at <= now()) and ${behind}
+        and ((e.status <> 'waiting' and e.worker is distinct from ${process}) or e.due_at <= now()) and ${behind}
       order by e.due_at, e.id limit ${limit}`),
   );
   return rows.map((row) => ({

@@ -64,6 +64,16 @@ export interface RequestedControl {
   readonly ifEpoch: number | undefined;
 }
 
+/** A person's decision on a call of a tool. */
+export interface RequestedDecision {
+  readonly approvalId: string;
+  readonly approved: boolean;
+  /** JSON text of the arguments that replace the model's. */
+  readonly arguments: string | undefined;
+  readonly reason: string | undefined;
+  readonly by: string;
+}
+
 /** A message that does not come from a turn. */
 export interface AppendedMessage {
   readonly id: string;

@@ -29,6 +29,9 @@ export const sessionShape = z.object({
   channel: z.string(),
   control_mode: z.enum(['engaged', 'manual_handoff']),
   control_metadata: controlMetadataShape,
+  state: z
+    .enum(['active', 'awaiting_approval', 'ended'])
+    .describe('`awaiting_approval`: a turn waits for a person to decide on the call of a tool.'),
   total_turns: z.int(),
   created_at: moment,
   last_interaction: moment,
@@ -50,11 +53,17 @@ export function sessionAnswer(session: ReadSession): z.output<typeof sessionShap
       since: session.control_since?.toISOString() ?? null,
       expires_at: session.control_expires_at?.toISOString() ?? null,
     },
+    state: stateOf(session),
     total_turns: session.total_turns,
     created_at: session.created_at.toISOString(),
     last_interaction: session.last_interaction.toISOString(),
     ended_at: session.ended_at?.toISOString() ?? null,
   };
+}
+
+function stateOf({ awaits_approval: awaits, ended_at }: ReadSession): z.output<typeof sessionShape>['state'] {
+  if (awaits) return 'awaiting_approval';
+  return ended_at === null ? 'active' : 'ended';
 }
 
 /** The cursor of this session in the lists of sessions, which are sorted latest first. */
@@ -123,7 +132,7 @@ export const executionShape = z.object({
   agent_id: z.uuid(),
   session_id: z.uuid().nullable(),
   trigger_id: z.uuid().nullable(),
-  status: z.enum(['queued', 'running', 'completed', 'failed', 'timeout', 'cancelled', 'blocked']),
+  status: z.enum(['queued', 'running', 'waiting', 'completed', 'failed', 'timeout', 'cancelled', 'blocked']),
   outcome: z.enum(outcomes).nullable(),
   metadata: z.record(z.string(), z.unknown()),
   model: z.string().nullable(),
@@ -189,8 +198,16 @@ export function executionDetail(
     ...(execution.parsed == null ? {} : { parsed: execution.parsed }),
     steps: steps.map((step) => ({
       ...step,
+      detail: shownDetail(step.detail),
       started_at: step.started_at.toISOString(),
       finished_at: step.finished_at?.toISOString() ?? null,
     })),
   };
+}
+
+/** Without the steps of a sub-agent that waits: they have its texts, which its answer gives as far as they matter. */
+function shownDetail(detail: ReadStep['detail']): ReadStep['detail'] {
+  if (detail === null || !('parked' in detail)) return detail;
+  const { parked: _, ...shown } = detail;
+  return shown;
 }

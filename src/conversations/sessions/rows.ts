@@ -2,7 +2,7 @@ import type { AttachmentRef } from '../attachments/index.js';
 import type { ConsumerTouch, FactsRow } from '../consumers/index.js';
 import type { Author, FlatObject, Outcome, TurnUsage } from '../invocation/index.js';
 import type { RealtimeEventRow } from '../realtime/index.js';
-import type { QuickReplies } from '../turns/index.js';
+import type { QuickReplies, Wait } from '../turns/index.js';
 import type { GivenResponseFormat } from '../../models/response-format/index.js';
 import type { OpenedRow } from '../../models/usage/index.js';
 
@@ -57,6 +57,8 @@ export interface MessageRow {
 export type ExecutionStatus =
   | 'queued'
   | 'running'
+  /** For people's decisions on calls of tools. */
+  | 'waiting'
   | 'completed'
   | 'failed'
   | 'timeout'
@@ -84,6 +86,8 @@ export interface StoredInput {
   readonly deadline_ms: number;
   /** The number of the user's message, once it is part of the conversation. */
   readonly message_number?: number;
+  /** When the turn waited for people, in milliseconds. */
+  readonly waits?: readonly Wait[];
 }
 
 export interface ExecutionRow {
@@ -137,6 +141,27 @@ export interface StepRow {
   readonly finished_at: string | null;
 }
 
+export type ApprovalStatus = 'pending' | 'approved' | 'denied' | 'voided';
+
+export interface ApprovalRow {
+  readonly tenant_id: string;
+  readonly id: string;
+  readonly session_id: string;
+  readonly execution_id: string;
+  readonly place: string;
+  readonly call_id: string;
+  readonly tool: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly sealed_arguments: string;
+  readonly sealed_edit: string | null;
+  readonly status: ApprovalStatus;
+  readonly decided_by: string | null;
+  readonly reason: string | null;
+  readonly decided_at: string | null;
+  readonly created_at: string;
+  readonly expires_at: string;
+}
+
 export interface LogRow {
   readonly tenant_id: string;
   readonly execution_id: string;
@@ -157,6 +182,7 @@ export interface SessionWrite {
   readonly executions?: readonly ExecutionRow[];
   readonly steps?: readonly StepRow[];
   readonly logs?: readonly LogRow[];
+  readonly approvals?: readonly ApprovalRow[];
   /** Ledger rows of model calls, opened together with the steps that make the calls. */
   readonly opened?: readonly OpenedRow[];
   readonly touches?: readonly ConsumerTouch[];
@@ -186,6 +212,8 @@ export interface SessionLoaded {
   /** In the order of their arrival. */
   readonly unfinished: readonly ExecutionRow[];
   readonly steps: readonly StepRow[];
+  /** Of the unfinished turns. */
+  readonly approvals: readonly ApprovalRow[];
 }
 
 export function isFinished({ outcome }: ExecutionRow): boolean {

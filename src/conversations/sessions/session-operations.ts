@@ -79,6 +79,7 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
       name: 'sessions.create',
       method: 'POST',
       audit: 'sessions.create',
+      idempotency: 'ids',
       path: '/api/sessions',
       title: 'Start a conversation with an agent.',
       description:
@@ -96,12 +97,13 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
         }),
       ),
       errors: ['agent_not_found', 'validation_error'],
-      async handle({ caller, body }) {
+      async handle({ caller, body, repeat }) {
         const ignored = new IgnoredFields();
         const consumerKey = readConsumerKey(caller, body.consumer_key, ignored);
         const metadata = readSessionMetadata(body.metadata, ignored);
         const agent = await admission.agentFor(caller, body.agent_id);
         const session = await sessions.open(caller, {
+          id: repeat?.seed,
           agentId: agent.id,
           consumerKey,
           metadata,

@@ -33,7 +33,8 @@ export class SessionState {
     this.readers = new Readers(time);
     for (const row of loaded.unfinished) {
       const steps = loaded.steps.filter(({ execution_id: id }) => id === row.id);
-      const turn = new LiveTurn(row, epoch, steps);
+      const approvals = loaded.approvals.filter(({ execution_id: id }) => id === row.id);
+      const turn = new LiveTurn(row, epoch, steps, approvals);
       // Appended before any reader: a reader from an older owner has seen this event, and only this one.
       turn.log.append(metadataOf(row));
       this.add(turn);
@@ -51,6 +52,12 @@ export class SessionState {
   /** Unfinished turns in the order of their arrival. */
   get queue(): readonly LiveTurn[] {
     return [...this.#turns.values()].filter(({ finished }) => !finished);
+  }
+
+  /** The turn to work on; undefined while the first of the queue waits for people, and the others behind it. */
+  get next(): LiveTurn | undefined {
+    const [first] = this.queue;
+    return first?.row.status === 'waiting' ? undefined : first;
   }
 
   get running(): LiveTurn | undefined {

@@ -19,6 +19,8 @@ import {
   type CancelResponse,
   type ControlRequest,
   type ControlResponse,
+  type DecideRequest,
+  type DecideResponse,
   type FollowRequest,
   type FollowResponse,
   type OpenRequest,
@@ -32,6 +34,7 @@ import {
 } from '../../../generated/troupe/actors/v1/session.js';
 import { identityAfter } from '../invocation/index.js';
 import { PlatformError } from '../../kernel/errors.js';
+import { approvalEvents, decide, expire } from './approvals.js';
 import { EndingActivation } from './ending-activation.js';
 import { acceptTurn, beforeEntering, newSession, touchesOf } from './turn-queue.js';
 import { changeControl } from './session-control.js';
@@ -45,16 +48,22 @@ import type {
   MessageRow,
   SessionLoad,
   SessionLoaded,
-  SessionRow,
   SessionWrite,
   SessionWritten,
 } from './rows.js';
-import type { RequestedTurn, SessionOverview } from './requests.js';
+import type { RequestedTurn } from './requests.js';
+import { overviewOf } from './session-overview.js';
 import { change, SessionState } from './session-state.js';
 import { ended, lastEvents } from './turn-end.js';
 import { watch } from './session-watch.js';
 import { TurnWorker } from './turn-worker.js';
-import { appendFromWire, controlFromWire, openFromWire, overviewToWire } from './wire/session-requests.js';
+import {
+  appendFromWire,
+  controlFromWire,
+  decisionFromWire,
+  openFromWire,
+  overviewToWire,
+} from './wire/session-requests.js';
 import type { TurnEventsMessage } from './wire/turn-events.js';
 import { turnFromWire } from './wire/turns.js';
 
@@ -83,6 +92,7 @@ export function sessionActor(commits: SessionCommits, parts: SessionActorParts):
       work: { idempotent: true },
       cancel: { lane: 'control', idempotent: true },
       control: { lane: 'control' },
+      decide: { lane: 'control' },
       passed: { lane: 'control', idempotent: true },
       append: { lane: 'control', idempotent: true },
       rename: { lane: 'control', idempotent: true },
@@ -109,7 +119,11 @@ class SessionActor {
     this.#parts = parts;
     this.#state = new SessionState(activation.loaded, activation.epoch, parts.time);
     this.#worker = new TurnWorker(this.#state, this.#activation, parts);
-    if (this.#state.queue.length > 0) this.#askForWork();
+    for (const turn of this.#state.queue) {
+      if (turn.row.status !== 'waiting') continue;
+      for (const event of approvalEvents(turn, parts)) turn.log.append(event);
+    }
+    if (this.#state.next !== undefined) this.#askForWork();
   }
 
   open(message: OpenRequest): Promise<OpenResponse> {
@@ -162,7 +176,10 @@ class SessionActor {
     // The turn may repeat one that ended before this activation began, which only the store can tell. For a new
     // session, the claim and the first step go into the transaction that accepts the turn.
     if (!this.#state.knowsAllEnded) await turn.accepted;
-    if (this.#state.turn(turn.row.id) === turn) await this.#worker.work(turn);
+    if (this.#state.turn(turn.row.id) !== turn) return { ended: 1 };
+    if (turn.row.status === 'waiting' && !(await expire(turn, this.#activation, this.#parts)))
+      return { ended: 0 };
+    await this.#worker.work(turn);
     return { ended: 1 };
   }
 
@@ -201,6 +218,14 @@ class SessionActor {
       const request = controlFromWire(message);
       const session = await changeControl(this.#state, this.#activation, this.#parts, request);
       return overviewToWire(overviewOf(session));
+    });
+  }
+
+  decide(message: DecideRequest): Promise<DecideResponse> {
+    return refusing(async () => {
+      await decide(this.#state, this.#activation, this.#parts, decisionFromWire(message));
+      if (this.#state.next !== undefined) this.#askForWork();
+      return {};
     });
   }
 
@@ -309,7 +334,7 @@ class SessionActor {
     const contactName = entering === undefined ? undefined : await entering;
     const accepted = acceptTurn(this.#state, this.#activation, this.#parts, wanted, contactName);
     // Called before the commit, so that the first writes of a turn that need not wait go into the same commit.
-    if (this.#state.queue.length > 0) this.#askForWork();
+    if (this.#state.next !== undefined) this.#askForWork();
     return accepted;
   }
 
@@ -341,7 +366,7 @@ class SessionActor {
       )
       .then((worked) => {
         this.#isAsking = false;
-        if (!this.#activation.mayAct() || this.#state.queue.length === 0) return;
+        if (!this.#activation.mayAct() || this.#state.next === undefined) return;
         // The call may have been refused by a full mailbox; it is repeated later.
         if (worked) this.#askForWork();
         else this.#parts.time.after(askAgainMs, () => this.#askForWork());
@@ -359,26 +384,6 @@ function knownTurn(input: RunRequest): RunRequest {
 }
 
 const nothingCancelled: CancelResponse = { executionId: undefined };
-
-function overviewOf(session: SessionRow): SessionOverview {
-  return {
-    id: session.id,
-    agentId: session.agent_id,
-    control: {
-      mode: session.control_mode,
-      kind: session.control_kind,
-      reason: session.control_reason,
-      by: session.control_by,
-      since: dateOf(session.control_since),
-      expiresAt: dateOf(session.control_expires_at),
-    },
-    createdAt: new Date(session.created_at),
-  };
-}
-
-function dateOf(text: string | null): Date | null {
-  return text === null ? null : new Date(text);
-}
 
 /** Passes platform errors to the caller with their code. */
 async function refusing<Result>(work: () => Promise<Result>): Promise<Result> {

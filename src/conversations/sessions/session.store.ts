@@ -10,6 +10,7 @@ import { openedTable } from '../../models/usage/index.js';
 import { combinedWrite } from './combined-write.js';
 import { listed, type RowsStatement, type Table, upsert } from './row-statements.js';
 import type {
+  ApprovalRow,
   ExecutionRow,
   MessageRow,
   SessionLoad,
@@ -186,12 +187,39 @@ const logs: Table = {
   changes: ['events', 'expires_at'],
 };
 
+const approvals: Table = {
+  name: 'approvals',
+  columns: {
+    tenant_id: 'uuid',
+    id: 'uuid',
+    session_id: 'uuid',
+    execution_id: 'uuid',
+    place: 'text',
+    call_id: 'text',
+    tool: 'text',
+    parameters: 'jsonb',
+    sealed_arguments: 'text',
+    sealed_edit: 'text',
+    status: 'text',
+    decided_by: 'text',
+    reason: 'text',
+    decided_at: 'timestamptz',
+    created_at: 'timestamptz',
+    expires_at: 'timestamptz',
+  },
+  key: ['tenant_id', 'id'],
+  changes: ['sealed_edit', 'status', 'decided_by', 'reason', 'decided_at'],
+  // A decision is final.
+  guard: "approvals.status = 'pending'",
+};
+
 const statements = {
   sessions: upsert(sessions),
   messages: upsert(messages),
   executions: upsert(executions),
   steps: upsert(steps),
   logs: upsert(logs),
+  approvals: upsert(approvals),
   opened: upsert(openedTable),
   touches: listed(touchStatement),
   facts: listed(factsStatement),
@@ -225,7 +253,10 @@ const load = {
       where e.tenant_id = $1 and e.session_id = $2 and e.outcome is null) as unfinished,
     (select coalesce(jsonb_agg(to_jsonb(x) order by x.number), '[]') from execution_steps x
       join executions e on e.tenant_id = x.tenant_id and e.id = x.execution_id
-      where e.tenant_id = $1 and e.session_id = $2 and e.outcome is null) as steps`,
+      where e.tenant_id = $1 and e.session_id = $2 and e.outcome is null) as steps,
+    (select coalesce(jsonb_agg(to_jsonb(a) order by a.created_at, a.place), '[]') from approvals a
+      join executions e on e.tenant_id = a.tenant_id and e.id = a.execution_id
+      where e.tenant_id = $1 and e.session_id = $2 and e.outcome is null) as approvals`,
 };
 
 /** The statements follow the foreign keys: a session before its messages, an execution before its steps. */
@@ -236,6 +267,7 @@ export const sessionTables: PostgresTables<SessionLoad, SessionLoaded, SessionWr
     messages: (row?.['messages'] ?? []) as readonly MessageRow[],
     unfinished: (row?.['unfinished'] ?? []) as readonly ExecutionRow[],
     steps: (row?.['steps'] ?? []) as readonly StepRow[],
+    approvals: (row?.['approvals'] ?? []) as readonly ApprovalRow[],
   }),
   combine: combinedWrite,
   write: (writes) => partsOf(writes).map(({ statement, rows }) => statement(rows)),
@@ -263,6 +295,7 @@ function partsOf(writes: readonly SessionWrite[]): readonly PartRows[] {
     { statement: statements.executions, rows: all((write) => write.executions) },
     { statement: statements.steps, rows: all((write) => write.steps) },
     { statement: statements.logs, rows: all((write) => write.logs) },
+    { statement: statements.approvals, rows: all((write) => write.approvals) },
     { statement: statements.opened, rows: all((write) => write.opened) },
     { statement: statements.touches, rows: all((write) => write.touches) },
     { statement: statements.facts, rows: all((write) => write.facts) },

@@ -11,7 +11,6 @@ import {
   findEnd,
   findExecution,
   findLog,
-  findMessage,
   findSession,
   type ReadEnd,
   type ReadExecution,
@@ -20,6 +19,7 @@ import {
 import { asPlatformError } from './refusals.js';
 import type {
   RequestedControl,
+  RequestedDecision,
   RequestedInput,
   RequestedTurn,
   SessionOverview,
@@ -140,9 +140,9 @@ export class Sessions {
     return found;
   }
 
-  /** The message with which a turn began. */
-  messageOf(scope: TenantScope, executionId: string): Promise<string | null> {
-    return this.#parts.store.inTenant(scope, (tx) => findMessage(scope, tx, executionId));
+  /** Undefined if there is no such execution. */
+  async known(scope: TenantScope, id: string): Promise<ReadExecution | undefined> {
+    return (await this.#parts.store.inTenant(scope, (tx) => findExecution(scope, tx, id))) ?? undefined;
   }
 
   /** The end of the turn, without an outcome while it runs; undefined before any session has received it. */
@@ -159,6 +159,8 @@ export class Sessions {
   async open(
     caller: TenantCaller,
     session: {
+      /** A random id by default. A fixed one makes a repeated request the same session. */
+      readonly id?: string | undefined;
       readonly agentId: string;
       readonly consumerKey: string | undefined;
       readonly metadata: FlatObject;
@@ -167,7 +169,9 @@ export class Sessions {
     },
   ): Promise<SessionOverview> {
     const opened = await this.#translatingRefusals(
-      this.#session(caller.scope, this.#parts.newId()).open(openToWire(session), { deadlineMs: controlMs }),
+      this.#session(caller.scope, session.id ?? this.#parts.newId()).open(openToWire(session), {
+        deadlineMs: controlMs,
+      }),
     );
     return overviewFromWire(opened);
   }
@@ -199,6 +203,13 @@ export class Sessions {
       await Promise.all(this.#beforeTakeoverIsAnswered.map((quiet) => quiet(caller.scope, sessionId)));
     }
     return overviewFromWire(changed);
+  }
+
+  /** Decides on a call of a tool; the turn goes on once all its calls are decided. */
+  async decide(scope: TenantScope, sessionId: string, decision: RequestedDecision): Promise<void> {
+    await this.#translatingRefusals(
+      this.#session(scope, sessionId).decide(decision, { deadlineMs: controlMs }),
+    );
   }
 
   /** Cancels the session's running turn, or the named execution. Undefined if there is nothing to cancel. */

@@ -20,7 +20,7 @@ const chatDeadlineMs = 150_000;
 const bodyBytesMax = 20 * 1024 * 1024;
 
 const eventsDescription =
-  'Server-sent events, each with `id`, `event` and `data`: `metadata` first, then `status`, `phase`, `tool`, ' +
+  'Server-sent events, each with `id`, `event` and `data`: `metadata` first, then `status`, `phase`, `tool`, `approval`, ' +
   '`thinking` and `delta` while the text is generated, `response` with the whole text, `metrics`, and `done` with the outcome.';
 
 const contentDescription =
@@ -48,6 +48,7 @@ export function streamOperations(parts: StreamOperationParts): readonly Operatio
       name: 'agents.stream',
       method: 'POST',
       audit: { exempt: 'turns leave no entry; the execution is their record' },
+      idempotency: 'turn',
       path: '/api/v2/agents/:id/stream',
       title: 'Send a message to an agent and read its turn as events.',
       description: `${eventsDescription} ${contentDescription}`,
@@ -65,6 +66,7 @@ export function streamOperations(parts: StreamOperationParts): readonly Operatio
         'validation_error',
         'conflict',
         'agent_not_found',
+        'chat_disabled',
         'not_found',
         'invalid_model',
         'unsupported_content',
@@ -100,8 +102,8 @@ type BeginRequest = OperationRequest<
 >;
 
 async function beginTurn(parts: StreamOperationParts, request: BeginRequest): Promise<StreamReply> {
-  const { caller, params, query, body } = request;
-  const turn = await parts.chats.begin(caller, params.id, {
+  const { caller, params, query, body, repeat } = request;
+  const turn = await parts.chats.beginOnce(caller, params.id, repeat, {
     invocation: readInvocation(body, privilegesOf(caller)),
     channel: 'chat',
     deadlineMs: chatDeadlineMs,

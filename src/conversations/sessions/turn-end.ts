@@ -1,7 +1,7 @@
 /** The end of a turn: for its row, for its readers, and for turns that never ran. */
 import { doneEvent, type Outcome, type StreamEvent, type TurnUsage } from '../invocation/index.js';
 import { inputTokens, outputTokens, zeroUsage } from '../../llm/index.js';
-import type { TurnEnd } from '../turns/index.js';
+import { type RecordedStep, tokensOf, type TurnEnd } from '../turns/index.js';
 import type { ExecutionRow } from './rows.js';
 
 /** A turn may also end before it began. */
@@ -56,6 +56,12 @@ export function ended(outcome: 'CANCELLED' | 'SUSPENDED' | 'BLOCKED' | 'FAILED')
     firstTokenMs: null,
     toolCalls: 0,
   };
+}
+
+/** The same with what the turn used before it waited for people, since when it did not run. */
+export function afterWait(end: Ended, steps: readonly RecordedStep[]): Ended {
+  const { usage, cost, model, provider, toolCalls } = tokensOf(steps.filter((step) => step !== undefined));
+  return { ...end, usage, cost, model, provider, toolCalls };
 }
 
 export function failed(code: string, message: string): Ended {

@@ -3,6 +3,7 @@ import type { AttachmentRef } from '../attachments/index.js';
 import { toolContext } from '../invocation/index.js';
 import { schemaFormatOf } from '../../models/response-format/index.js';
 import { memorySettings, windowOf, type TurnStart } from '../turns/index.js';
+import { decisionsOn } from './approvals.js';
 import { type LiveTurn, scalars } from './live-turn.js';
 import type { SessionActorParts, Tenant } from './parts.js';
 import type { MessageRow } from './rows.js';
@@ -46,6 +47,8 @@ export async function turnStart(
     quickReplies: row.input.quick_replies,
     deadlineMs: row.input.deadline_ms,
     recorded: turn.steps.filter((step) => step !== undefined),
+    approvals: decisionsOn(turn, parts),
+    waits: row.input.waits ?? [],
   };
 }
 

@@ -6,21 +6,21 @@ import { within } from '../../../cluster/index.js';
 import { storedAnswer, type Outcome } from '../invocation/index.js';
 import { errorKinds } from '../../kernel/errors.js';
 import type { RealtimeEventRow } from '../realtime/index.js';
-import { type RecordedStep, type TurnEvent, TurnLost, type TurnStart } from '../turns/index.js';
+import { type RecordedStep, type TurnEvent, TurnLost, TurnParked, type TurnStart } from '../turns/index.js';
 import type { OpenedRow } from '../../models/usage/index.js';
+import { approvalEvents, parkTurn, voided } from './approvals.js';
 import { lookAgainMs } from './turn-queue.js';
 import { type LiveTurn, stepRow } from './live-turn.js';
-import type { SessionActivation, SessionActorParts, Tenant } from './parts.js';
+import type { SessionActivation, SessionActorParts } from './parts.js';
 import { boundBy } from './bound-attachments.js';
 import type { ExecutionStatus, MessageRow, SessionRow } from './rows.js';
-import { ended, type Ended, failed, lastEvents, usageOf } from './turn-end.js';
+import { afterWait, ended, type Ended, failed, lastEvents, usageOf } from './turn-end.js';
 import { Summaries } from './summaries.js';
 import { change, type SessionState } from './session-state.js';
 import { compact } from './turn-log.js';
+import { agentOf, refusalOf } from './turn-checks.js';
 import { newMessage, turnStart } from './turn-start.js';
 
-/** A turn is given up after this many processes have ended during it. */
-const attemptsMax = 3;
 /** A reader that follows the turn sends its bindings again at once. After this time none will. */
 const bindingsMsMax = 5_000;
 /** After its deadline a turn has this long to write its end before its busy stamp expires. */
@@ -69,12 +69,13 @@ export class TurnWorker {
 
   /** Whether the turn is still in the queue, so that it can end without being run. */
   isQueued(turn: LiveTurn): boolean {
-    return turn !== this.#current && turn.row.status === 'queued';
+    return turn !== this.#current && (turn.row.status === 'queued' || turn.row.status === 'waiting');
   }
 
   /** Ends a queued turn at once, together with its realtime events. */
   endQueued(turn: LiveTurn, how: Ended, realtimeEvents: readonly RealtimeEventRow[]): Promise<void> {
-    return this.#end(turn, how, { realtimeEvents, holdsStamp: false });
+    const end = turn.approvals.length === 0 ? how : afterWait(how, turn.steps);
+    return this.#end(turn, end, { realtimeEvents, holdsStamp: false });
   }
 
   /** The session is erased: nothing more is written about these turns. */
@@ -109,9 +110,9 @@ export class TurnWorker {
       if (turn.row.cancelled_by === null) change(turn, { cancelled_by: 'operator' });
       return this.#end(turn, ended('CANCELLED'));
     }
-    const refusal = await this.#refusal(turn, tenant, session);
+    const refusal = await refusalOf(turn, tenant, session, this.#parts);
     if (refusal !== undefined) return this.#end(turn, refusal);
-    const agent = await this.#agentOf(turn, tenant);
+    const agent = await agentOf(turn, tenant, this.#parts);
     if (agent === undefined) return this.#end(turn, failed('agent_not_found', 'The agent was not found.'));
     if (turn.lacksBindings && !(await this.#awaitBindings(turn))) {
       return this.#end(turn, failed('worker_lost', 'The process that held the bindings of this turn ended.'));
@@ -125,11 +126,16 @@ export class TurnWorker {
     const start = await turnStart(this.#state, this.#parts, turn, tenant, agent);
     const end = await this.#run(turn, start, emit);
     await claimed;
+    if (end instanceof TurnParked) return this.#park(turn, end);
     await this.#end(turn, end);
     if (turn.row.outcome === 'COMPLETED') this.#summaries.after(start);
   }
 
-  async #run(turn: LiveTurn, start: TurnStart, emit: (event: TurnEvent) => void): Promise<Ended> {
+  async #run(
+    turn: LiveTurn,
+    start: TurnStart,
+    emit: (event: TurnEvent) => void,
+  ): Promise<Ended | TurnParked> {
     try {
       return await this.#parts.turns.run(start, {
         emit,
@@ -142,6 +148,7 @@ export class TurnWorker {
       });
     } catch (error) {
       if (turn.finished) return ended('CANCELLED');
+      if (error instanceof TurnParked) return error;
       // Another process owns the turn now; the results of this one are void.
       if (error instanceof TurnLost || !this.#activation.mayAct()) throw error;
       this.#parts.report('running a turn', error);
@@ -163,36 +170,6 @@ export class TurnWorker {
     }
   }
 
-  /** The reason not to run the turn, as far as it is known before the agent is loaded. */
-  async #refusal(
-    { row, muted }: LiveTurn,
-    { scope }: Tenant,
-    session: SessionRow,
-  ): Promise<Ended | undefined> {
-    if (row.cancelled_by !== null) return ended('CANCELLED');
-    if (row.attempts >= attemptsMax) {
-      return failed(
-        'worker_lost',
-        `The turn was started ${row.attempts} times, and its process ended each time.`,
-      );
-    }
-    if (muted || session.control_mode !== 'engaged') return ended('SUSPENDED');
-    const { consumer_key: consumer } = session;
-    if (consumer !== null && (await this.#parts.isDenied(scope, consumer))) return ended('BLOCKED');
-    return undefined;
-  }
-
-  /** A resumed turn keeps the version of the agent with which it began. */
-  async #agentOf({ row }: LiveTurn, { scope }: Tenant): Promise<TurnStart['agent'] | undefined> {
-    const { agents } = this.#parts;
-    const current = await agents.runnableAgent(scope, row.agent_id, row.input.role);
-    if (row.agent_version === null || current?.version === row.agent_version) return current;
-    const snapshot = await agents.agentVersion(scope, row.agent_id, row.agent_version);
-    if (snapshot === undefined) return undefined;
-    const access = { rateLimit: null, allowedUsers: new Set<string>() };
-    return { ...access, id: row.agent_id, version: row.agent_version, snapshot, approved: null };
-  }
-
   async #awaitBindings(turn: LiveTurn): Promise<boolean> {
     await within(this.#parts.time, bindingsMsMax, turn.bindingsReceived(), () => undefined);
     return !turn.lacksBindings;
@@ -201,7 +178,7 @@ export class TurnWorker {
   async #claim(turn: LiveTurn, version: number | null): Promise<void> {
     const nowMs = this.#parts.time.wallMs();
     const deadlineMs = turn.row.input.deadline_ms;
-    const resumed = turn.row.attempts > 0;
+    const resumed = turn.hasBegun;
     const messages = resumed ? [] : this.#addUserMessage(turn);
     change(turn, {
       status: 'running',
@@ -221,7 +198,9 @@ export class TurnWorker {
       throw new TurnLost();
     }
     turn.deadlineAtMs = this.#parts.time.monotonicMs() + deadlineMs;
-    if (resumed) turn.log.append({ type: 'status', state: 'restarted' });
+    if (!resumed) return;
+    turn.sentText = '';
+    turn.log.append({ type: 'status', state: 'restarted' });
   }
 
   #emitter(turn: LiveTurn, claimed: Promise<void>): (event: TurnEvent) => void {
@@ -278,6 +257,29 @@ export class TurnWorker {
     );
   }
 
+  /** Writes what the turn made so far together with its approvals, and only then shows them to the readers. */
+  async #park(turn: LiveTurn, parked: TurnParked): Promise<void> {
+    if (turn.finished) return;
+    turn.keepSteps(parked.steps);
+    if (!turn.abort.signal.aborted && !turn.muted) {
+      const written = this.#activation.write(
+        {
+          ...this.#sessionPart(),
+          ...parkTurn(turn, parked, this.#parts),
+          steps: parked.steps.map((step) => stepRow(turn.row, step)),
+        },
+        { stamp: { set: 'free' } },
+      );
+      await Promise.all([written, ...turn.ledgerWrites]);
+      for (const event of approvalEvents(turn, this.#parts)) turn.log.append(event);
+    }
+    // Cancelled or taken over in the meantime: nobody else ends a turn that this worker holds.
+    const { steps } = parked;
+    if (turn.muted) await this.#end(turn, { ...afterWait(ended('SUSPENDED'), turn.steps), steps });
+    else if (turn.abort.signal.aborted)
+      await this.#end(turn, { ...afterWait(ended('CANCELLED'), turn.steps), steps });
+  }
+
   /** Writes everything that the turn made in one transaction, and only then publishes its end to the readers. */
   async #end(
     turn: LiveTurn,
@@ -289,11 +291,13 @@ export class TurnWorker {
       turn.muted && given.outcome === 'COMPLETED' ? { ...given, outcome: 'SUSPENDED' } : given;
     const outcome: Outcome = end.outcome;
     const kept = outcome === 'SUSPENDED' ? turn.sentText : end.content;
+    const begun = turn.hasBegun;
     // A message that waited while the agent was suspended is kept; the message of a denied consumer is not.
-    const isPart = turn.row.attempts > 0 || outcome === 'SUSPENDED';
+    const isPart = begun || outcome === 'SUSPENDED';
     const user = isPart && turn.row.input.message_number === undefined ? this.#addUserMessage(turn) : [];
     const answer = isPart ? this.#addAnswer(turn, kept, end) : [];
     const latencyMs = Math.round(end.latencyMs);
+    const finishedAt = new Date(this.#parts.time.wallMs()).toISOString();
     change(turn, {
       status: statusOf[outcome],
       outcome,
@@ -310,9 +314,9 @@ export class TurnWorker {
       timeout_clock: end.timeoutClock ?? null,
       error: end.error ?? null,
       sealed_input: null,
-      finished_at: new Date(this.#parts.time.wallMs()).toISOString(),
+      finished_at: finishedAt,
     });
-    if (turn.row.attempts > 0) this.#countTurn();
+    if (begun) this.#countTurn();
     const tail = turn.log.prepare(lastEvents(turn.row, end, turn.muted));
     const written = this.#activation.write(
       {
@@ -320,6 +324,7 @@ export class TurnWorker {
         messages: [...user, ...answer],
         attachments: boundBy(user),
         executions: [turn.row],
+        approvals: voided(turn, finishedAt),
         steps: end.steps.map((step) => stepRow(turn.row, step)),
         logs: [
           {

@@ -1,4 +1,5 @@
 import { PlatformError } from '../../kernel/errors.js';
+import { TurnParked } from './approvals.js';
 import { TurnInterrupted, TurnLost } from './interruption.js';
 import type { ModelClock, QuickReplies, TurnEnd } from './turn.js';
 import type { TurnWork } from './turn-work.js';
@@ -23,9 +24,9 @@ export function turnEnd(work: TurnWork, ending: Ending, blocks: readonly QuickRe
   };
 }
 
-/** The end of a turn that was stopped by an error. Throws if this process no longer owns the turn. */
+/** The end of a turn that was stopped by an error. Throws if this process no longer owns the turn, or the turn waits. */
 export function endingOf(error: unknown, { parts, interruption }: TurnWork): Ending {
-  if (error instanceof TurnLost) throw error;
+  if (error instanceof TurnLost || error instanceof TurnParked) throw error;
   // After an interruption, every error counts as its consequence.
   const by = error instanceof TurnInterrupted ? error.by : interruption.by;
   switch (by) {

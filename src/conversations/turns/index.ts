@@ -6,15 +6,20 @@ import { runTurn } from './run-turn.js';
 import { type MemoryNotes, summarise } from './summary.js';
 import type { TurnEnd, TurnPorts, TurnStart } from './turn.js';
 
+export { TurnParked, type WantedApproval } from './approvals.js';
 export { TurnLost } from './interruption.js';
 export { memorySettings, type MemorySettings, windowOf } from './memory.js';
 export type { TurnsOptions, TurnsParts } from './parts.js';
 export { userMessage } from './prompt.js';
 export type { MemoryNotes } from './summary.js';
+export { tokensOf } from './turn-usage.js';
 export type * from './turn.js';
 
 export interface Turns {
-  /** Rejects with `TurnLost` if another process owns the turn by now; every other end is a `TurnEnd`. */
+  /**
+   * Rejects with `TurnLost` if another process owns the turn by now, and with `TurnParked` if it waits for approvals;
+   * every other end is a `TurnEnd`.
+   */
   run(start: TurnStart, ports: TurnPorts): Promise<TurnEnd>;
   /**
    * New notes from the summary and the facts in `start` and from these messages, which are about to leave the

@@ -1,6 +1,7 @@
 /**
  * A turn from its first step to its last: load, intent, rounds of model and tools, finish. Every end is returned as
- * a `TurnEnd`; only `TurnLost` is thrown, when another process owns the turn by now.
+ * a `TurnEnd`; thrown are only `TurnLost`, when another process owns the turn by now, and `TurnParked`, when it waits for
+ * approvals.
  */
 import { callSources } from '../../models/calls/index.js';
 import type { Message } from '../../llm/index.js';
@@ -74,7 +75,7 @@ async function answer(work: TurnWork): Promise<Answered> {
   const suggests = start.quickReplies && snapshot.quick_replies_enabled && format === undefined;
   const toolset = toolsetOf(snapshot, suggests);
   ports.emit({ type: 'phase', name: 'intent' });
-  interruption.startClock(start.deadlineMs - workedMs(start.recorded));
+  interruption.startClock(start.deadlineMs - workedMs(start.recorded, start.waits));
   const intent = await intentOf(work);
   const asked: Asked = { toolset, messages: conversation(start, capabilitiesOf(work)), format };
   const said = await (intent === 'task' ? runRounds(work, asked) : answerWithoutTools(work, asked));

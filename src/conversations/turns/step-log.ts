@@ -6,7 +6,7 @@
  */
 import type { Time } from '../../../cluster/index.js';
 import { TurnLost } from './interruption.js';
-import type { RecordedStep, StepDetail, StepKind, TurnPorts } from './turn.js';
+import type { RecordedStep, StepDetail, StepKind, TurnPorts, Wait } from './turn.js';
 
 export interface Step {
   readonly number: number;
@@ -17,6 +17,8 @@ export interface Step {
   readonly again: boolean;
   /** The end that an earlier process recorded. */
   readonly ended: RecordedStep | undefined;
+  /** The steps of a sub-agent that an earlier run left when it waited for an approval. */
+  readonly parked: readonly RecordedStep[] | undefined;
 }
 
 export type StepEnd = Exclude<RecordedStep['state'], 'started'>;
@@ -34,13 +36,19 @@ export class StepLog {
     this.#recorded = new Map(recorded.map((step) => [step.number, step]));
   }
 
+  /** The number of the step that begins next. */
+  get nextNumber(): number {
+    return this.#next;
+  }
+
   /** The next step. Its start waits to be recorded, unless it already is. */
   begin(kind: StepKind, name: string, detail: StepDetail | null = null): Step {
     const number = this.#next++;
     const found = this.#recorded.get(number);
     if (found !== undefined && found.kind === kind && found.name === name) {
       const ended = found.state === 'started' || found.detail === null ? undefined : found;
-      return { number, kind, name, startedAt: found.startedAt, again: ended === undefined, ended };
+      const parked = ended === undefined && found.detail?.step === 'tool' ? found.detail.parked : undefined;
+      return { number, kind, name, startedAt: found.startedAt, again: ended === undefined, ended, parked };
     }
     const startedAt = this.#now();
     this.#waiting.set(number, {
@@ -52,7 +60,7 @@ export class StepLog {
       finishedAt: null,
       detail,
     });
-    return { number, kind, name, startedAt, again: false, ended: undefined };
+    return { number, kind, name, startedAt, again: false, ended: undefined, parked: undefined };
   }
 
   /** Queues the result for the next record. */
@@ -66,6 +74,11 @@ export class StepLog {
       finishedAt: this.#now(),
       detail,
     });
+  }
+
+  /** Queues what the step has to keep while it is not over. */
+  keep({ number, kind, name, startedAt }: Step, detail: StepDetail): void {
+    this.#waiting.set(number, { number, kind, name, state: 'started', startedAt, finishedAt: null, detail });
   }
 
   /** Durable when it resolves. */
@@ -92,9 +105,10 @@ export class StepLog {
 }
 
 /**
- * How long earlier processes worked on the turn, as far as they recorded it; the time between them does not count.
+ * How long earlier processes worked on the turn, as far as they recorded it; the time between them does not count, nor
+ * the time that the turn waited for people.
  */
-export function workedMs(recorded: readonly RecordedStep[]): number {
+export function workedMs(recorded: readonly RecordedStep[], waits: readonly Wait[] = []): number {
   let first = Number.POSITIVE_INFINITY;
   let last = Number.NEGATIVE_INFINITY;
   for (const { startedAt, finishedAt } of recorded) {
@@ -104,5 +118,6 @@ export function workedMs(recorded: readonly RecordedStep[]): number {
       last = Math.max(last, Date.parse(text));
     }
   }
-  return Math.max(0, last - first);
+  const waited = waits.filter(({ fromMs, toMs }) => first <= fromMs && toMs <= last);
+  return Math.max(0, last - first - waited.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0));
 }

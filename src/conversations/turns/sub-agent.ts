@@ -1,5 +1,6 @@
 import { depthMax, type RunnableAgent } from '../../agents/index.js';
 import type { Usage } from '../../llm/index.js';
+import { TurnParked } from './approvals.js';
 import { type CallPlace, mayRepeat } from './schema-tool.js';
 import type { Arguments } from './tool-call.js';
 import { refused, type ToolResult, unknownOutcome } from './tool-result.js';
@@ -40,9 +41,12 @@ export async function callSubAgent(
   }
   const agent = await childOf(work, schema.editor_schema.agent.agent_id);
   if (agent === undefined) return refused('The agent is not available.');
-  if (place.again && !(await isRepeatable(work, agent, start.depth + 1))) return unknownOutcome;
+  const { parked } = place;
+  if (place.again && parked === undefined && !(await isRepeatable(work, agent, start.depth + 1)))
+    return unknownOutcome;
   const timeoutMs = start.agent.snapshot.metadata.security_policy?.child_timeout_ms ?? childTimeoutMsDefault;
   const steps = new Map<number, RecordedStep>();
+  for (const step of parked ?? []) steps.set(step.number, step);
   const keep = (recorded: readonly RecordedStep[]): void => {
     for (const step of recorded) steps.set(step.number, step);
   };
@@ -60,17 +64,25 @@ export async function callSubAgent(
       facts: [],
       quickReplies: false,
       deadlineMs: Math.min(timeoutMs, interruption.remainingMs()),
-      recorded: [],
+      recorded: parked ?? [],
     },
     {
       emit: () => undefined,
-      record: (recorded) => Promise.resolve(keep(recorded)),
+      // What a person decided must not be done twice: from then on each step is durable before the next begins.
+      record: async (recorded) => {
+        keep(recorded);
+        if (parked !== undefined) await place.keepParked?.([...steps.values()]);
+      },
       mayAct: () => ports.mayAct(),
       ...(ports.effectsClear !== undefined && { effectsClear: ports.effectsClear }),
       signal: interruption.subAgentSignal,
     },
     `${lineage}:${place.number}:${place.index}`,
-  );
+  ).catch((error: unknown) => {
+    if (!(error instanceof TurnParked)) throw error;
+    keep(error.steps);
+    throw new TurnParked(error.approvals, [...steps.values()]);
+  });
   // The step of an interrupted call is not recorded, so its usage is counted here.
   if (interruption.by !== undefined) work.totals.add(end);
   interruption.check();

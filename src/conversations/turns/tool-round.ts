@@ -2,6 +2,7 @@
  * The calls of one round: they run in parallel, each as a step of its own. A failed call does not end the turn.
  */
 import type { ToolCallPart, ToolMessage } from '../../llm/index.js';
+import { decisionOn, denial, noteOfChange, TurnParked, undecided } from './approvals.js';
 import { TurnLost } from './interruption.js';
 import { callSchemaTool } from './schema-tool.js';
 import type { Step } from './step-log.js';
@@ -9,7 +10,7 @@ import { callSubAgent, type RunChild, type SubAgentResult } from './sub-agent.js
 import { readCall, type ReadCall } from './tool-call.js';
 import { refused, type ToolResult } from './tool-result.js';
 import type { Toolset } from './toolset.js';
-import type { StepDetail } from './turn.js';
+import type { ApprovalDecision, RecordedStep, StepDetail } from './turn.js';
 import { mayBegin, type TurnWork } from './turn-work.js';
 
 type ToolDetail = Extract<StepDetail, { readonly step: 'tool' }>;
@@ -26,8 +27,17 @@ export async function toolRound(
 ): Promise<readonly ToolMessage[]> {
   const { ports, steps, interruption } = work;
   ports.emit({ type: 'phase', name: 'tools' });
-  const begun = calls.slice(0, callsMax).map((part, index) => {
-    const call = readCall(part, toolset);
+  const read = calls.slice(0, callsMax).map((part) => readCall(part, toolset));
+  const wanted = undecided(work, read, steps.nextNumber, toolset);
+  if (wanted.length > 0) {
+    interruption.check();
+    // No step of the round begins: after the decisions all of them do, and none is repeated.
+    throw new TurnParked(wanted, steps.takeWaiting());
+  }
+  const begun = read.map((given, index) => {
+    const decision = decisionOn(work, steps.nextNumber);
+    const call = decided(given, decision);
+    const { part } = call;
     const step = steps.begin('tool', part.name, { step: 'tool', callId: part.id, arguments: part.arguments });
     return { call, step, index };
   });
@@ -35,20 +45,33 @@ export async function toolRound(
   if (open.length > 0) await mayBegin(work);
   const results = new Map<number, ToolMessage>();
   const waiting = [...begun];
+  const parked: TurnParked[] = [];
   const worker = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      results.set(next.index, await oneCall(work, next.call, next.step, next.index, run));
+      try {
+        results.set(next.index, await oneCall(work, next.call, next.step, next.index, run));
+      } catch (error) {
+        // The other calls of the round are made first: their results are recorded with the approvals.
+        if (!(error instanceof TurnParked)) throw error;
+        parked.push(error);
+      }
     }
   };
   const ends = await Promise.allSettled(Array.from({ length: Math.min(atOnceMax, begun.length) }, worker));
   interruption.check();
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  if (parked.length > 0) {
+    throw new TurnParked(
+      parked.flatMap(({ approvals }) => approvals),
+      steps.takeWaiting(),
+    );
+  }
   return calls.map((part, index) => results.get(index) ?? message(part, refused('Too many calls at once.')));
 }
 
 async function oneCall(
   work: TurnWork,
-  call: ReadCall,
+  call: DecidedCall,
   step: Step,
   index: number,
   run: RunChild,
@@ -82,6 +105,10 @@ async function oneCall(
     ports.emit({ ...event, state, latency_ms: ended.latencyMs ?? 0 });
     return message(part, { state, text });
   } catch (error) {
+    if (error instanceof TurnParked) {
+      steps.keep(step, { ...detail(), parked: error.steps });
+      throw error;
+    }
     const state = interruption.by === 'deadline' ? 'timeout' : 'failed';
     const ended = detail();
     steps.end(step, state, ended);
@@ -92,7 +119,7 @@ async function oneCall(
 
 async function resultOf(
   work: TurnWork,
-  call: ReadCall,
+  call: DecidedCall,
   step: Step,
   index: number,
   run: RunChild,
@@ -101,10 +128,29 @@ async function resultOf(
   work.interruption.check();
   if (!work.ports.mayAct()) throw new TurnLost();
   const { tool, args } = call;
-  const place = { number: step.number, index, again: step.again };
-  return tool.kind === 'agent'
-    ? callSubAgent(work, tool, args, place, run)
-    : callSchemaTool(work, tool, args, place);
+  const keepParked = (parked: readonly RecordedStep[]): Promise<void> => {
+    const { id: callId, arguments: given } = call.part;
+    work.steps.keep(step, { step: 'tool', callId, arguments: given, parked });
+    return work.steps.flush();
+  };
+  const place = { number: step.number, index, again: step.again, parked: step.parked, keepParked };
+  const result: SubAgentResult =
+    tool.kind === 'agent'
+      ? await callSubAgent(work, tool, args, place, run)
+      : await callSchemaTool(work, tool, args, place);
+  return call.note === undefined ? result : { ...result, text: `${call.note}\n${result.text}` };
+}
+
+type DecidedCall = ReadCall & { readonly note?: string };
+
+/** The call as people decided it: denied, or with the arguments that they wrote. */
+function decided(call: ReadCall, decision: ApprovalDecision | undefined): DecidedCall {
+  if (decision === undefined || 'refusal' in call) return call;
+  if (!decision.approved) return { part: call.part, refusal: denial(decision.reason) };
+  const { arguments: args } = decision;
+  if (args === undefined) return call;
+  const part = { ...call.part, arguments: JSON.stringify(args) };
+  return { ...call, part, args, note: noteOfChange(args) };
 }
 
 function message({ id, name }: ToolCallPart, { state, text }: ToolResult): ToolMessage {

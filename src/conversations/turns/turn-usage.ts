@@ -1,4 +1,5 @@
 import { addUsage, sumOfCosts, type Usage, zeroUsage } from '../../llm/index.js';
+import type { RecordedStep } from './turn.js';
 
 /** The usage of a turn, all its rounds together. */
 export class TurnTokens {
@@ -37,4 +38,18 @@ export class TurnTokens {
   get provider(): string | null {
     return this.#last?.provider ?? null;
   }
+}
+
+/** What the recorded steps used, for the end of a turn that did not run again after them. */
+export function tokensOf(steps: readonly RecordedStep[]): TurnTokens {
+  const totals = new TurnTokens();
+  for (const { kind, detail } of steps) {
+    if (kind === 'tool') totals.toolCalls += 1;
+    if (detail === null) continue;
+    totals.add(detail);
+    if (detail.step === 'model') totals.askedLast(detail);
+    // A sub-agent that waited has no sum yet.
+    if (detail.step === 'tool' && detail.parked !== undefined) totals.add(tokensOf(detail.parked));
+  }
+  return totals;
 }

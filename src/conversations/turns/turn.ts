@@ -53,6 +53,24 @@ export interface TurnStart {
   readonly deadlineMs: number;
   /** The steps that an earlier process recorded for this turn, in order; empty for a first run. */
   readonly recorded: readonly RecordedStep[];
+  /** What people decided on calls of this turn; absent if none needed an approval so far. */
+  readonly approvals?: ApprovalDecisions;
+  /** When the turn waited for people; its clock leaves this time out. */
+  readonly waits?: readonly Wait[];
+}
+
+/** What a person decided on a call of a tool. */
+export type ApprovalDecision =
+  | { readonly approved: true; readonly arguments: Readonly<Record<string, unknown>> | undefined }
+  | { readonly approved: false; readonly reason: string | null };
+
+/** By the place of the call. */
+export type ApprovalDecisions = ReadonlyMap<string, ApprovalDecision>;
+
+/** Wall-clock milliseconds. */
+export interface Wait {
+  readonly fromMs: number;
+  readonly toMs: number;
 }
 
 export type StepKind = 'intent' | 'model' | 'tool';
@@ -99,6 +117,8 @@ export type StepDetail =
       readonly cost?: number;
       /** What a sub-agent did: its steps, without their texts, which the answer holds as far as they matter. */
       readonly steps?: readonly ChildStep[];
+      /** The recorded steps of a sub-agent that waited for an approval, or goes on after it; absent once it has ended. */
+      readonly parked?: readonly RecordedStep[];
     }
   | { readonly step: 'intent'; readonly intent: string; readonly usage?: Usage; readonly cost?: number };
 

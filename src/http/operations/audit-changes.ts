@@ -34,7 +34,7 @@ const leftOut: ReadonlySet<string> = new Set([
 ]);
 
 /** Things of a person: an erasure leaves no word of them, and no entry can be changed. Only the state is told. */
-const personal = /^\/api\/(?:v1\/)?(?:sessions|consumers|executions|deliveries|attachments)\b/;
+const personal = /^\/api\/(?:v1\/)?(?:sessions|approvals|consumers|executions|deliveries|attachments)\b/;
 const states: ReadonlySet<string> = new Set(['control_mode', 'status', 'expires_in_seconds', 'decision']);
 
 /** The fields that the body sets, with their values before it. */

@@ -7,9 +7,10 @@ import { actionOf, type AuditTrail, type EntryOfOperation, targetKindOf } from '
 import { isJsonObject, type JsonObject } from './merge-patch.js';
 import type { Operation, OperationRequest, RefusedRequest } from './operation.js';
 import { JsonReply } from './reply.js';
+import { requestWith } from './request-with.js';
 
-/** A refused attempt on members, keys, secrets and the control of sessions is an entry too. */
-const watched = /^(?:members|invites|keys|secrets)\.|^auth\.token$|^sessions\.(?!create$)/;
+/** A refused attempt on members, keys, secrets and the control of sessions (decisions on their tools too) is an entry. */
+const watched = /^(?:members|invites|keys|secrets)\.|^auth\.token$|^sessions\.(?!create$)|^approvals\./;
 
 const forbidden = 403;
 
@@ -61,31 +62,6 @@ function withEntries(
         await trail.record(scope, entry);
       }
       return answer;
-    },
-  };
-}
-
-/** The same request by another caller, or with other input. Signals are made only when the handler asks for them. */
-function requestWith(
-  request: OperationRequest,
-  other: Partial<Pick<OperationRequest, 'caller' | 'query' | 'body'>>,
-): OperationRequest {
-  return {
-    caller: request.caller,
-    params: request.params,
-    query: request.query,
-    body: request.body,
-    rawBody: request.rawBody,
-    rawQuery: request.rawQuery,
-    headers: request.headers,
-    requestId: request.requestId,
-    secretsTo: request.secretsTo,
-    ...other,
-    get signal() {
-      return request.signal;
-    },
-    get leaving() {
-      return request.leaving;
     },
   };
 }

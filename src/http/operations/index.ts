@@ -2,6 +2,15 @@ export * from './access.js';
 export type { AuditRule, AuditTrail, EntryOfOperation } from './audit-rule.js';
 export { done, doneShape, list, listShape, one, oneShape } from './responses.js';
 export { type Dialect, dialects, envelope, spelled, unexpected } from './dialect.js';
+export {
+  type BegunRequest,
+  type IdempotencyRule,
+  type IdempotentRequests,
+  type KeptAnswer,
+  type NamedRequest,
+  type Repeat,
+} from './idempotency.js';
+export { validKey } from './idempotent.js';
 export { invoke, type Invocation } from './invoke.js';
 export { parseJson, refuseOversized, refuseUnstorable } from './json.js';
 export { JsonSize } from '../../kernel/json-size.js';

@@ -5,6 +5,7 @@ import type { ErrorCode, PlatformError } from '../../kernel/errors.js';
 import type { Access } from './access.js';
 import type { AuditRule } from './audit-rule.js';
 import type { Dialect } from './dialect.js';
+import type { IdempotencyRule, Repeat } from './idempotency.js';
 import type { JsonReply, RawReply, SocketReply, StreamReply } from './reply.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -50,6 +51,8 @@ export interface OperationRequest<
    * the transaction of what it belongs to. Absent: it goes into the answer.
    */
   readonly secretsTo?: 'vault' | undefined;
+  /** Set if the request has an `Idempotency-Key` and the operation has a rule for it. */
+  readonly repeat?: Repeat | undefined;
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
   /** The same at a tenth of the cost, for operations called thousands of times per second. */
@@ -89,6 +92,8 @@ export interface Declaration<
   readonly dialect?: Dialect;
   /** The action of the audit entry. The table refuses an operation that changes something and has none. */
   readonly audit?: AuditRule;
+  /** What `Idempotency-Key` does. The table refuses a POST that creates and has no rule. */
+  readonly idempotency?: IdempotencyRule;
   /** What happens to fields and query parameters that the schemas do not have; default: see `declare`. */
   readonly unknownFields?: UnknownFields;
   /** `WWW-Authenticate` of a refused credential, for clients that can sign in by it. */
@@ -122,6 +127,7 @@ export interface Operation {
   readonly rate: RateClass;
   readonly dialect: Dialect;
   readonly audit: AuditRule | undefined;
+  readonly idempotency: IdempotencyRule | undefined;
   readonly unknownFields: UnknownFields;
   readonly challenge: (() => string) | undefined;
   readonly params: z.ZodType | undefined;
@@ -162,6 +168,7 @@ export function declare<
     rate: declaration.rate ?? 'request',
     dialect: declaration.dialect ?? 'general',
     audit: declaration.audit,
+    idempotency: declaration.idempotency,
     unknownFields: declaration.unknownFields ?? unknownFieldsOf(declaration),
     challenge: declaration.challenge,
     params: declaration.params,

@@ -51,6 +51,8 @@ export interface StreamWriter {
   write(chunk: string | Uint8Array): boolean;
   /** Resolves when the buffer has room again, and also when the reader has disconnected. */
   drained(): Promise<void>;
+  /** The stream ends with an error of its own form, so it is no answer to keep. */
+  failed?(): void;
   /** Aborts when the reader disconnects. */
   readonly gone: AbortSignal;
 }

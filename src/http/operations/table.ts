@@ -1,5 +1,7 @@
 import type { AuditTrail } from './audit-rule.js';
 import { audited } from './audited.js';
+import type { IdempotentRequests } from './idempotency.js';
+import { idempotent } from './idempotent.js';
 import type { Method, Operation } from './operation.js';
 
 /**
@@ -9,14 +11,18 @@ import type { Method, Operation } from './operation.js';
 export class OperationTable {
   readonly operations: readonly Operation[];
 
-  /** Without a trail the operations leave no entries: for clients and tests that only need the list. */
-  constructor(operations: readonly Operation[], trail?: AuditTrail) {
+  /** Without a trail the operations leave no entries, and without requests every repeat is a new request: for clients and tests that only need the list. */
+  constructor(operations: readonly Operation[], trail?: AuditTrail, requests?: IdempotentRequests) {
     const names = new Set<string>();
     const addresses = new Set<string>();
-    for (const { name, method, path, audit } of operations) {
+    for (const { name, method, path, audit, status, idempotency } of operations) {
       if (method !== 'GET' && audit === undefined)
         throw new Error(
           `the operation ${name} (${method} ${path}) changes something and names no audit action`,
+        );
+      if (method === 'POST' && status === 201 && idempotency === undefined)
+        throw new Error(
+          `the operation ${name} (${method} ${path}) creates something and has no idempotency rule`,
         );
       const address = `${method} ${path.replaceAll(/:[^/]+/g, ':')}`;
       if (names.has(name)) throw new Error(`two operations have the name ${name}`);
@@ -24,7 +30,9 @@ export class OperationTable {
       names.add(name);
       addresses.add(address);
     }
-    this.operations = trail === undefined ? operations : audited(operations, trail);
+    const recorded = trail === undefined ? operations : audited(operations, trail);
+    // Outside of the entries: a repeat that is answered again leaves none.
+    this.operations = requests === undefined ? recorded : idempotent(recorded, requests);
   }
 
   named(name: string): Operation {

@@ -5,6 +5,7 @@ export type Purpose =
   | 'attachment'
   | 'cluster secret'
   | 'execution values'
+  | 'kept answer'
   | 'mail'
   | 'response'
   | 'signing key'

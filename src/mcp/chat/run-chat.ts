@@ -1,23 +1,28 @@
-import { createHash } from 'node:crypto';
-import type { Admission } from '../../http/operations/index.js';
+import {
+  type Admission,
+  type IdempotentRequests,
+  type Repeat,
+  validKey,
+} from '../../http/operations/index.js';
 import {
   chatToolFields,
   type Invocation,
   privilegesOf,
   readInvocation,
 } from '../../conversations/invocation/index.js';
-import type { ChatTurn, ChatTurns, Sessions } from '../../conversations/sessions/index.js';
-import { actorOf, type TenantCaller } from '../../kernel/caller.js';
+import type { ChatTurn, ChatTurns } from '../../conversations/sessions/index.js';
+import type { TenantCaller } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { Answer, Arguments } from '../tools/tool.js';
 import { TurnReader, type TurnResult } from './turn-reader.js';
 
 /** The limit of a turn over MCP. */
 const deadlineMs = 180_000;
+const channel = 'mcp';
 
 export interface ChatRunnerParts {
   readonly chats: ChatTurns;
-  readonly sessions: Sessions;
+  readonly requests: IdempotentRequests;
   readonly admission: Admission;
   readonly report: (attempted: string, error: unknown) => void;
 }
@@ -44,49 +49,51 @@ export class ChatRunner {
   }
 
   async run({ agent_id: agentId, ...fields }: Arguments, request: ChatRequest): Promise<ChatAnswer> {
-    const { caller, signal, idempotencyKey } = request;
+    const { signal, idempotencyKey } = request;
     if (typeof agentId !== 'string' || !uuid.test(agentId)) throw new PlatformError('agent_not_found');
-    const invocation = readInvocation(fields, privilegesOf(caller), chatToolFields);
-    const turn =
-      (await this.#joined(agentId, invocation, request)) ?? (await this.#begun(agentId, invocation, request));
+    const turn = await this.#begun(agentId, fields, request);
     const reader = new TurnReader(signal, request.onProgress);
     const { isDone } = await turn.sendTo(reader);
     if (!isDone && signal.aborted) await this.#leave(turn, idempotencyKey);
     return answerOf(turn, reader.result);
   }
 
-  /** The turn that an earlier request with the same idempotency key began. */
-  async #joined(
-    agentId: string,
-    invocation: Invocation,
-    { caller, idempotencyKey }: ChatRequest,
-  ): Promise<ChatTurn | undefined> {
-    if (idempotencyKey === undefined) return undefined;
-    const { executionId } = idsOf(caller, agentId, idempotencyKey);
-    const execution = await this.#parts.sessions.execution(caller.scope, executionId).catch(absent);
-    if (execution === undefined) return undefined;
-    if ((await this.#parts.sessions.messageOf(caller.scope, executionId)) !== invocation.message) {
-      throw new PlatformError('idempotency_key_reused', {
-        message: 'The idempotency key was used before, with another message.',
-        details: { field: '_meta.idempotency_key', issue: 'was used with another message' },
-      });
+  /** A repeat with the same idempotency key follows the turn that the first request began. */
+  async #begun(agentId: string, fields: Arguments, request: ChatRequest): Promise<ChatTurn> {
+    const { caller, idempotencyKey, signal } = request;
+    const invocation = readInvocation(fields, privilegesOf(caller), chatToolFields);
+    if (idempotencyKey === undefined) return this.#begin(caller, agentId, invocation, undefined);
+    const begun = await this.#parts.requests.begin({
+      caller,
+      operation: 'mcp.chat_with_agent',
+      key: validKey(idempotencyKey, '_meta.idempotency_key'),
+      input: { agentId, fields },
+      leaving: signal,
+    });
+    const { seed } = begun;
+    if (begun.state === 'answered') {
+      const wanted = { invocation, channel, deadlineMs };
+      return this.#parts.chats.beginOnce(caller, agentId, { seed, isAnswered: true }, wanted);
     }
-    return this.#parts.chats.follow(caller, execution, 0);
+    try {
+      const turn = await this.#begin(caller, agentId, invocation, { seed, isAnswered: false });
+      await begun.keep(null);
+      return turn;
+    } catch (error) {
+      await begun.release();
+      throw error;
+    }
   }
 
-  async #begun(
+  async #begin(
+    caller: TenantCaller,
     agentId: string,
     invocation: Invocation,
-    { caller, idempotencyKey }: ChatRequest,
+    repeat: Repeat | undefined,
   ): Promise<ChatTurn> {
     const { refusal } = await this.#parts.admission.admitModelWork(caller);
     if (refusal !== undefined) throw refusal;
-    return this.#parts.chats.begin(caller, agentId, {
-      invocation,
-      channel: 'mcp',
-      deadlineMs,
-      ...(idempotencyKey === undefined ? {} : { ids: idsOf(caller, agentId, idempotencyKey) }),
-    });
+    return this.#parts.chats.beginOnce(caller, agentId, repeat, { invocation, channel, deadlineMs });
   }
 
   /** Without a key no later request can join the turn, so it ends with its caller. */
@@ -100,27 +107,6 @@ export class ChatRunner {
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-function absent(error: unknown): undefined {
-  if (error instanceof PlatformError && error.code === 'not_found') return undefined;
-  throw error;
-}
-
-/** The same ids for the same key of the same caller, so that a repeat on any node is the same turn. */
-function idsOf(caller: TenantCaller, agentId: string, key: string) {
-  const id = (purpose: string): string =>
-    uuidFrom(JSON.stringify([purpose, caller.scope.tenantId, actorOf(caller), agentId, key]));
-  return { executionId: id('execution'), sessionId: id('session') };
-}
-
-/** A UUID of version 8 (custom) from a hash. */
-function uuidFrom(text: string): string {
-  const bytes = createHash('sha256').update(text).digest().subarray(0, 16);
-  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
-  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-  const hex = bytes.toString('hex');
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
-}
-
 function answerOf({ sessionId, executionId }: ChatTurn, result: TurnResult): ChatAnswer {
   const ids = { session_id: sessionId, execution_id: executionId };
   if (result.outcome === 'TIMEOUT') {
@@ -130,6 +116,11 @@ function answerOf({ sessionId, executionId }: ChatTurn, result: TurnResult): Cha
       timed_out: true,
       timeout_clock: result.timeoutClock ?? 'turn',
     });
+  }
+  if (result.outcome === undefined && result.error === undefined && result.approvalId !== undefined) {
+    const message =
+      'The turn waits for a person to approve the call of a tool. Read its outcome with get_execution.';
+    return refusal('approval_pending', message, { ...ids, approval_id: result.approvalId });
   }
   if (result.outcome === 'FAILED' || result.outcome === undefined) {
     const { code, message } = result.error ?? {

@@ -12,6 +12,8 @@ export interface TurnResult {
   ignoredFields: readonly { readonly field: string; readonly reason: string }[];
   usage: TurnUsage | null;
   error: ErrorEvent | undefined;
+  /** A call of a tool that a person decides on. */
+  approvalId: string | undefined;
 }
 
 /** Takes the events of a turn in memory: gathers the result, and reports the text as it grows and the states of tools. */
@@ -24,6 +26,7 @@ export class TurnReader implements StreamWriter {
     ignoredFields: [],
     usage: null,
     error: undefined,
+    approvalId: undefined,
   };
   readonly gone: AbortSignal;
   readonly #onProgress: (message: string) => void;
@@ -76,6 +79,9 @@ export class TurnReader implements StreamWriter {
         result.outcome = event.outcome;
         result.timeoutClock = event.timeout_clock ?? null;
         return;
+      case 'approval':
+        result.approvalId = event.approval_id;
+        return this.#onProgress(`waiting for a person to approve ${event.tool}`);
       case 'phase':
       case 'thinking':
     }

@@ -109,6 +109,7 @@ export function callOperations({
       'more; nothing of it is sent before it was checked. ' +
       'A `max_tokens` above the limit of the model is reduced to that limit.',
     rate: 'model-work',
+    idempotency: 'answer',
     unknownFields: 'ignore',
     body: callBody,
     bodyRules: { maxBytes: bodyBytesMax },

@@ -61,6 +61,7 @@ async function closingEvents(
     return served === undefined ? '' : pen.kept + form.end(served);
   } catch (error) {
     if (!(error instanceof PlatformError)) failed(error);
+    pen.failed();
     return form.failure(error instanceof PlatformError ? error : unexpected(error));
   }
 }
@@ -74,6 +75,10 @@ class Pen {
   constructor(writer: StreamWriter, form: StreamForm) {
     this.#writer = writer;
     this.#form = form;
+  }
+
+  failed(): void {
+    this.#writer.failed?.();
   }
 
   write(events: readonly LlmEvent[]): Promise<void> | undefined {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { sql, type TenantTransaction, type Transaction } from '../../infra/storage/index.js';
 import type { AuditContext, FieldChanges } from '../../kernel/audit-context.js';
+import { recordMade } from '../../http/idempotency/index.js';
 import { redactDeep, redactText } from '../../infra/diagnostics/index.js';
 
 export interface AuditEntry {
@@ -54,7 +55,9 @@ export async function recordAudit(tx: Transaction, entry: AuditEntry): Promise<v
     values (${entry.tenantId}, ${actor}, ${own?.action ?? entry.action}, ${subject}, ${details}::jsonb,
       ${request?.requestId ?? null}, ${request?.address ?? null}, ${name === null ? null : bounded(name)},
       ${asJson({ ...own?.changes, ...entry.changes })}::jsonb, ${entry.outcome ?? 'done'})`);
-  if (own !== undefined) own.recorded = subject;
+  if (own === undefined) return;
+  own.recorded = subject;
+  await recordMade(tx, subject);
 }
 
 /** Whether the entry is about the thing that the operation changes: the first one, and the same after a repeat. */

@@ -30,6 +30,7 @@ export function identityOperations(parts: {
       name: 'auth.register',
       method: 'POST',
       audit: { action: 'auth.register', by: 'subject' },
+      idempotency: { exempt: 'an address registers once, and a repeat is told so' },
       path: '/api/auth/register',
       title: 'Register an account with its own tenant',
       access: anyone(),

@@ -57,6 +57,7 @@ export function tenantOperations(
       name: 'tenants.create',
       method: 'POST',
       audit: { action: 'tenants.create', by: 'subject' },
+      idempotency: { exempt: 'its caller has no tenant yet, where keys are kept' },
       path: '/api/tenants',
       title: 'Create a tenant as its owner',
       description:

@@ -44,6 +44,7 @@ export function inviteOperations(
       name: 'invites.create',
       method: 'POST',
       audit: 'invites.create',
+      idempotency: 'made',
       path,
       title: 'Invite a person by mail',
       description: 'Only the mail contains the join link. It works once and expires after seven days.',
@@ -87,6 +88,7 @@ export function inviteOperations(
       name: 'invites.accept',
       method: 'POST',
       audit: { action: 'invites.accept', by: 'subject' },
+      idempotency: { exempt: 'an invitation is accepted once, and a repeat is told so' },
       path: '/api/invites/accept',
       title: 'Join a tenant with the token of an invitation',
       description:

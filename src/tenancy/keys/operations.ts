@@ -57,6 +57,7 @@ function createKey({ administration, report }: KeyOperationParts): Operation {
     name: 'keys.create',
     method: 'POST',
     audit: 'keys.create',
+    idempotency: 'made',
     path: '/api/keys',
     title: 'Create an API key',
     description:

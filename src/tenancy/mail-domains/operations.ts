@@ -44,6 +44,7 @@ export function mailDomainOperations(domains: MailDomains): readonly Operation[]
       name: 'mail-domains.create',
       method: 'POST',
       audit: 'mail-domains.create',
+      idempotency: 'made',
       path: '/api/mail-domains',
       title: 'Add a domain to send mail from',
       description:

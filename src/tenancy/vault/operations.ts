@@ -64,6 +64,7 @@ export function secretOperations(secrets: Secrets, providers: () => readonly str
       name: 'secrets.create',
       method: 'POST',
       audit: 'secrets.create',
+      idempotency: 'made',
       path: '/api/secrets',
       title: 'Store a secret or a vendor key',
       access: tenantUser('secrets:write'),

@@ -85,6 +85,7 @@ test('agents pass through their states, and the audit records each change', asyn
     ),
   );
   t.deepEqual(actions, [
+    'agent.created',
     'agent.published',
     'agent.published',
     'agent.unpublished',

@@ -7,6 +7,14 @@ import type { FlatObject } from '../../invocation/index.js';
  */
 export type StructMessage = { readonly [name: string]: unknown } | undefined;
 
+/** A JSON object as text: a struct cannot carry every number and name. */
+export function objectFromWire(field: string, text: string): Readonly<Record<string, unknown>> {
+  const value: unknown = JSON.parse(text);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return value as Readonly<Record<string, unknown>>;
+  throw new UnreadableMessage(field, 'is not a JSON object');
+}
+
 /** An empty object is left out. */
 export function flatToWire(object: FlatObject): { [name: string]: unknown } | undefined {
   for (const name in object) if (Object.hasOwn(object, name)) return object;

@@ -6,11 +6,18 @@ import {
   type ControlRequest,
   ControlRequest_Change as Change,
   type ControlResponse,
+  type DecideRequest,
   type OpenRequest,
   type OpenResponse,
 } from '../../../../generated/troupe/actors/v1/session.js';
 import { requiredPart, wireEnum } from '../../../infra/runtime/index.js';
-import type { AppendedMessage, OpenedSession, RequestedControl, SessionOverview } from '../requests.js';
+import type {
+  AppendedMessage,
+  OpenedSession,
+  RequestedControl,
+  RequestedDecision,
+  SessionOverview,
+} from '../requests.js';
 import type { ControlKind, ControlMode } from '../rows.js';
 import { authorFromWire, authorToWire } from './authors.js';
 import { flatFromWire, flatToWire } from './objects.js';
@@ -44,6 +51,11 @@ export function openFromWire({ startedBy, ...request }: OpenRequest): OpenedSess
     metadata: flatFromWire('OpenRequest.metadata', request.metadata),
     startedBy: startedBy === undefined ? null : authorFromWire(startedBy),
   };
+}
+
+export function decisionFromWire(request: DecideRequest): RequestedDecision {
+  const { approvalId, approved, arguments: edit, reason, by } = request;
+  return { approvalId, approved, arguments: edit, reason, by };
 }
 
 export function controlToWire({ change, ...control }: RequestedControl): ControlRequest {

@@ -34,6 +34,7 @@ import {
   type TurnState,
 } from '../../invocation/index.js';
 import type { TurnEvents, WatchedEvents } from '../requests.js';
+import { objectFromWire } from './objects.js';
 import type { LoggedEvent } from '../turn-log.js';
 
 type EventPart = NonNullable<TurnEvent['event']>;
@@ -129,6 +130,15 @@ function partOf(event: StreamEvent): EventPart {
       return { $case: 'phase', value: { name: phases.toWire(event.name) } };
     case 'tool':
       return { $case: 'tool', value: toolToWire(event) };
+    case 'approval':
+      return {
+        $case: 'approval',
+        value: {
+          approvalId: event.approval_id,
+          tool: event.tool,
+          arguments: JSON.stringify(event.arguments),
+        },
+      };
     case 'response':
       return { $case: 'response', value: responseToWire(event) };
     case 'metrics':
@@ -159,6 +169,13 @@ function eventOf(part: EventPart): StreamEvent {
       return { type: 'phase', name: phases.fromWire(part.value.name) };
     case 'tool':
       return toolFromWire(part.value);
+    case 'approval':
+      return {
+        type: 'approval',
+        approval_id: part.value.approvalId,
+        tool: part.value.tool,
+        arguments: objectFromWire('TurnEvent.approval.arguments', part.value.arguments),
+      };
     case 'response':
       return responseFromWire(part.value);
     case 'metrics':

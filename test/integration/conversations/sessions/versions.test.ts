@@ -47,6 +47,9 @@ const newFields = [
   'RefusalDetail.retry_after_seconds',
 ].map((name) => `troupe.actors.v1.${name}`);
 
+/** Methods that the released version does not have: it answers `unknown_method`, which its callers get as 503. */
+const newMethods: ReadonlySet<string> = new Set(['decide']);
+
 /** A session whose owner is another node than that of its callers. */
 async function startSession(
   t: ExecutionContext,
@@ -77,7 +80,9 @@ async function startSession(
     newId: () => sessionId,
     refusalOf: toPlatformError,
   });
-  const methods = [...kind.methods.keys()].map((name) => `${name.charAt(0).toUpperCase()}${name.slice(1)}`);
+  const methods = [...kind.methods.keys()]
+    .filter((name) => !newMethods.has(name))
+    .map((name) => `${name.charAt(0).toUpperCase()}${name.slice(1)}`);
   const messages = methods.flatMap((name) => [`${name}Request`, `${name}Response`]);
   return {
     sessions,

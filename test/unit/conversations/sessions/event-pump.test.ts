@@ -120,6 +120,8 @@ function eventOf(type: StreamEvent['type'], content: string): StreamEvent {
       return { type, call_id: 'c', name: content, state: 'started' };
     case 'status':
       return { type, state: 'running' };
+    case 'approval':
+      return { type, approval_id: content, tool: 'pay', arguments: {} };
     case 'done':
       return doneEvent(ids, 'COMPLETED');
     default:
@@ -208,4 +210,34 @@ test('a client that left before its turn was accepted is not waited for', async 
   const pump = new EventPump(client, new ManualTime('2026-01-01T00:00:00Z'), 0);
   await pump.run(new Owner());
   t.false(pump.isDone, 'the turn goes on, and its caller may cancel it');
+});
+
+test('the stream of a turn that waits for a person stays open for five minutes, with comments', async (t) => {
+  const { client, owner, time, running, pump } = start();
+  client.isFast = true;
+  await owner.say(['metadata', 'status'], { deadlineInMs: 60_000 });
+  await owner.say(['approval']);
+  await eventually(() => client.types.includes('approval'));
+  time.advance(299_000);
+  t.deepEqual(client.types, ['metadata', 'status', 'approval'], 'the deadline of the turn does not count');
+  t.regex(client.text, /: keep-alive/);
+  time.advance(2_000);
+  await running;
+  t.false(pump.isDone);
+  t.deepEqual(client.types, ['metadata', 'status', 'approval'], 'it closes without an event');
+});
+
+test('the stream of a turn that goes on after the decision stays open, under its new deadline', async (t) => {
+  const { client, owner, time, running, pump } = start();
+  client.isFast = true;
+  await owner.say(['metadata', 'approval'], { deadlineInMs: 60_000 });
+  await eventually(() => client.types.includes('approval'));
+  time.advance(200_000);
+  await owner.say(['status', 'delta'], { deadlineInMs: 600_000 });
+  await eventually(() => client.types.includes('delta'));
+  time.advance(300_000);
+  await owner.say(['done']);
+  await owner.end();
+  await running;
+  t.true(pump.isDone);
 });

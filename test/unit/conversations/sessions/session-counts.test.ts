@@ -49,8 +49,8 @@ function execution(arrival: number): ExecutionRow {
   return turn as ExecutionRow;
 }
 
-function countsOf(loaded: Omit<SessionLoaded, 'steps'>): readonly (number | undefined)[] {
-  const { session } = new SessionState({ ...loaded, steps: [] }, 1, systemTime);
+function countsOf(loaded: Omit<SessionLoaded, 'steps' | 'approvals'>): readonly (number | undefined)[] {
+  const { session } = new SessionState({ ...loaded, steps: [], approvals: [] }, 1, systemTime);
   return [session?.last_message, session?.last_arrival];
 }
 

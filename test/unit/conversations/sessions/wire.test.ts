@@ -156,6 +156,12 @@ const events: { [Type in StreamEvent['type']]: fc.Arbitrary<Extract<StreamEvent,
     },
     { requiredKeys: ['type', 'call_id', 'name', 'state'] },
   ),
+  approval: fc.record({
+    type: fc.constant('approval' as const),
+    approval_id: text,
+    tool: text,
+    arguments: flatObject,
+  }),
   thinking: fc.record({ type: fc.constant('thinking' as const), content: anyText }),
   delta: fc.record({ type: fc.constant('delta' as const), content: anyText }),
   response: fc.record(

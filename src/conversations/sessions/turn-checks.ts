@@ -1,0 +1,43 @@
+/** What is checked before a turn runs. */
+import type { TurnStart } from '../turns/index.js';
+import type { LiveTurn } from './live-turn.js';
+import type { SessionActorParts, Tenant } from './parts.js';
+import type { SessionRow } from './rows.js';
+import { ended, type Ended, failed } from './turn-end.js';
+
+/** A turn is given up after this many processes have ended during it. */
+const attemptsMax = 3;
+
+/** The reason not to run the turn, as far as it is known before the agent is loaded. */
+export async function refusalOf(
+  { row, muted }: LiveTurn,
+  { scope }: Tenant,
+  session: SessionRow,
+  { isDenied }: Pick<SessionActorParts, 'isDenied'>,
+): Promise<Ended | undefined> {
+  if (row.cancelled_by !== null) return ended('CANCELLED');
+  if (row.attempts >= attemptsMax) {
+    return failed(
+      'worker_lost',
+      `The turn was started ${row.attempts} times, and its process ended each time.`,
+    );
+  }
+  if (muted || session.control_mode !== 'engaged') return ended('SUSPENDED');
+  const { consumer_key: consumer } = session;
+  if (consumer !== null && (await isDenied(scope, consumer))) return ended('BLOCKED');
+  return undefined;
+}
+
+/** A resumed turn keeps the version of the agent with which it began. */
+export async function agentOf(
+  { row }: LiveTurn,
+  { scope }: Tenant,
+  { agents }: Pick<SessionActorParts, 'agents'>,
+): Promise<TurnStart['agent'] | undefined> {
+  const current = await agents.runnableAgent(scope, row.agent_id, row.input.role);
+  if (row.agent_version === null || current?.version === row.agent_version) return current;
+  const snapshot = await agents.agentVersion(scope, row.agent_id, row.agent_version);
+  if (snapshot === undefined) return undefined;
+  const access = { rateLimit: null, allowedUsers: new Set<string>() };
+  return { ...access, id: row.agent_id, version: row.agent_version, snapshot, approved: null };
+}

@@ -1,0 +1,3 @@
+// The public interface of idempotency: the first answer for a repeat with the same Idempotency-Key.
+export { KeptRequests } from './requests.js';
+export { forgetRequests, recordMade } from './requests.store.js';

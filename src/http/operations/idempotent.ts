@@ -1,0 +1,154 @@
+import type { TenantCaller } from '../../kernel/caller.js';
+import { invalidField, PlatformError } from '../../kernel/errors.js';
+import type { BegunRequest, IdempotencyRule, IdempotentRequests } from './idempotency.js';
+import { answerFrom, keptFrom, keptFromError, keptStream } from './kept-answer.js';
+import type { Operation, OperationRequest } from './operation.js';
+import { JsonReply, StreamReply } from './reply.js';
+import { requestWith } from './request-with.js';
+
+const keyHeader = 'idempotency-key';
+const printable = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
+
+type Held = Extract<BegunRequest, { readonly state: 'held' }>;
+type Rule = Exclude<IdempotencyRule, object>;
+
+/** The operations, of which those with a rule take `Idempotency-Key`. */
+export function idempotent(
+  operations: readonly Operation[],
+  requests: IdempotentRequests,
+): readonly Operation[] {
+  return operations.map((operation) => {
+    const { idempotency: rule } = operation;
+    if (rule === undefined || typeof rule === 'object') return operation;
+    const readers = operations.filter(
+      ({ method, path }) =>
+        method === 'GET' && path.slice(0, path.lastIndexOf('/:')) === operation.path && path.includes('/:'),
+    );
+    const once = new IdempotentOperation(operation, rule, readers[0], requests);
+    return {
+      ...operation,
+      headers: [...operation.headers, keyHeader],
+      errors: [...new Set([...operation.errors, 'idempotency_key_reused' as const, 'conflict' as const])],
+      handle: (request) => {
+        const key = request.headers[keyHeader] ?? '';
+        if (key === '' || !('scope' in request.caller)) return operation.handle(request);
+        return once.handle(request, request.caller, validKey(key));
+      },
+    };
+  });
+}
+
+export function validKey(key: string, field = 'Idempotency-Key'): string {
+  if (printable.test(key)) return key;
+  throw invalidField(field, 'must have at most 255 characters of printable ASCII');
+}
+
+class IdempotentOperation {
+  readonly #operation: Operation;
+  readonly #rule: Rule;
+  /** Reads what the operation makes. */
+  readonly #reader: Operation | undefined;
+  readonly #requests: IdempotentRequests;
+
+  constructor(operation: Operation, rule: Rule, reader: Operation | undefined, requests: IdempotentRequests) {
+    this.#operation = operation;
+    this.#rule = rule;
+    this.#reader = reader;
+    this.#requests = requests;
+  }
+
+  async handle(request: OperationRequest, caller: TenantCaller, key: string): Promise<unknown> {
+    const { params, query, body } = request;
+    const begun = await this.#requests.begin({
+      caller,
+      operation: this.#operation.name,
+      key,
+      input: { params, query, body },
+      leaving: request.leaving,
+    });
+    if (begun.state === 'answered' && begun.answer !== null) return answerFrom(begun.answer);
+    if (this.#rule !== 'made' || (begun.state === 'held' && begun.made === null)) {
+      const repeat = { seed: begun.seed, isAnswered: begun.state === 'answered' };
+      const repeated = requestWith(request, { repeat });
+      return begun.state === 'answered'
+        ? this.#operation.handle(repeated)
+        : this.#first(requestWith(repeated, { caller: { ...caller, scope: begun.scope } }), begun);
+    }
+    const answer = () => this.#readAgain(request, begun.made);
+    if (begun.state === 'answered') return answer();
+    const found = await this.#keepingRefusals(begun, answer);
+    await this.#keep(begun, found);
+    return found;
+  }
+
+  async #first(request: OperationRequest, held: Held): Promise<unknown> {
+    const answer = await this.#keepingRefusals(held, async () => this.#operation.handle(request));
+    if (this.#rule === 'turn') {
+      await this.#settled(held.keep(null));
+      return answer;
+    }
+    if (answer instanceof StreamReply) {
+      return keptStream(answer, (kept) =>
+        this.#settled(kept === undefined ? held.release(this.#rule === 'ids') : held.keep(kept)),
+      );
+    }
+    await this.#keep(held, answer);
+    return answer;
+  }
+
+  async #keepingRefusals(held: Held, work: () => Promise<unknown>): Promise<unknown> {
+    try {
+      return await work();
+    } catch (error) {
+      const kept = keptFromError(error);
+      await this.#settled(kept === undefined ? held.release(this.#rule === 'ids') : held.keep(kept));
+      throw error;
+    }
+  }
+
+  #keep(held: Held, answer: unknown): Promise<void> {
+    const kept = keptFrom(answer, this.#operation.status);
+    return this.#settled(kept === undefined ? held.release(this.#rule === 'ids') : held.keep(kept));
+  }
+
+  /** The request has its answer in any case. Without a kept one, a repeat finds what was made. */
+  #settled(write: Promise<void>): Promise<void> {
+    return write.catch((error: unknown) =>
+      this.#requests.report('keeping the answer of a request with an Idempotency-Key', error),
+    );
+  }
+
+  async #read(reader: Operation, request: OperationRequest): Promise<unknown> {
+    try {
+      return await reader.handle(request);
+    } catch (error) {
+      if (error instanceof PlatformError && error.status < 500) return undefined;
+      throw error;
+    }
+  }
+
+  /** The answer to a request whose first answer is lost: what it made, as it is now. */
+  async #readAgain(request: OperationRequest, made: string | null): Promise<unknown> {
+    const { output, status } = this.#operation;
+    const id = made?.slice(made.indexOf(':') + 1) ?? '';
+    const reader = this.#reader;
+    const name = reader?.path.slice(reader.path.lastIndexOf(':') + 1);
+    if (reader !== undefined && name !== undefined) {
+      const params = { ...(request.params as object), [name]: id };
+      const found = await this.#read(reader, requestWith(request, { params, query: {}, body: undefined }));
+      // Not where the first answer had a secret that is shown only once.
+      if (output.safeParse(found).success) return new JsonReply(found, status);
+    }
+    const what = made === null ? 'was answered' : `made ${made.replace(':', ' ')}`;
+    throw new PlatformError('conflict', {
+      message:
+        `The first request with this Idempotency-Key ${what}, but its answer cannot be given again. ` +
+        'Look at what is there, and use a new key for a new request.',
+      details: {
+        field: 'Idempotency-Key',
+        issue: 'its first answer is lost',
+        ...(made === null ? {} : { made }),
+      },
+    });
+  }
+}
