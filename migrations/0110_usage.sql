@@ -136,7 +136,7 @@ create function latency_count(ms double precision) returns numeric
   return power(1000000000000::numeric,
     case when ms <= 1 then 0 else least(40, ceil(2 * ln(ms) / ln(2::double precision))::int) end)::numeric(504, 0);
 
--- Sums of calls and of attempts by hour, updated as they arrive: a report over a year reads these. The cost is a decimal:
+-- Sums of calls and of attempts by hour, updated as they arrive. The cost is a decimal:
 -- sums of doubles depend on the order of the rows.
 create table call_hours (
   tenant_id uuid not null references tenants (id) on delete cascade,
@@ -189,6 +189,79 @@ create policy tenant on call_hours to troupe_app
 grant select, insert, update on call_hours to troupe_writer;
 create policy writer on call_hours to troupe_writer using (true) with check (true);
 
+-- The same sums once more, over days (UTC) that are over: reports over a year read these. Nothing is written here while
+-- calls arrive. sum_call_days() adds up the hours of days that ended two days ago, once for each day and tenant, and
+-- writes until when it has; what arrives for such a day later, add_late_hour() adds.
+create table summed_days (
+  tenant_id uuid primary key references tenants (id) on delete cascade,
+  -- Days before this midnight are read from the sums by day, all others from call_hours.
+  summed_to timestamptz not null
+);
+
+-- Calls, for telemetry.
+create table call_days (
+  tenant_id uuid not null references tenants (id) on delete cascade,
+  day timestamptz not null,
+  agent_id uuid not null,
+  provider text not null,
+  model text not null,
+  call_source text not null,
+  status text not null,
+  failure text not null,
+  calls bigint not null,
+  vendor_calls bigint not null,
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  cost numeric not null,
+  response_time_ms double precision not null,
+  latency numeric not null,
+  cache_hits bigint not null,
+  cached_tokens bigint not null,
+  cache_creation_tokens bigint not null,
+  fallbacks bigint not null,
+  primary key (tenant_id, day, agent_id, provider, model, call_source, status, failure)
+);
+
+-- Closed rows of the ledger, for billing.
+create table ledger_days (
+  tenant_id uuid not null references tenants (id) on delete cascade,
+  day timestamptz not null,
+  agent_id uuid not null,
+  key_id uuid not null,
+  user_id uuid not null,
+  model text not null,
+  call_source text not null,
+  payer text not null,
+  calls bigint not null,
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  cost numeric not null,
+  primary key (tenant_id, day, agent_id, key_id, user_id, model, call_source, payer)
+);
+
+-- Calls of each hour of those days, for the dashboard, which lists every hour.
+create table hour_totals (
+  tenant_id uuid not null references tenants (id) on delete cascade,
+  hour timestamptz not null,
+  calls bigint not null,
+  tokens bigint not null,
+  cost numeric not null,
+  primary key (tenant_id, hour)
+);
+
+do $$
+declare place text;
+begin
+  foreach place in array array['summed_days', 'call_days', 'ledger_days', 'hour_totals'] loop
+    execute format('alter table %I enable row level security', place);
+    execute format('alter table %I force row level security', place);
+    execute format('grant select, insert, update on %I to troupe_app, troupe_writer', place);
+    execute format('create policy tenant on %I to troupe_app
+      using (tenant_id = current_tenant()) with check (tenant_id = current_tenant())', place);
+    execute format('create policy writer on %I to troupe_writer using (true) with check (true)', place);
+  end loop;
+end $$;
+
 -- Published for telemetry.
 create view reports.calls with (security_invoker = true) as
   select tenant_id, started_at, call_id, user_id, agent_id, session_id, execution_id, call_source, provider, model,
@@ -199,4 +272,12 @@ create view reports.call_hours with (security_invoker = true) as
   select tenant_id, hour, agent_id, provider, model, call_source, status, failure, calls, vendor_calls, input_tokens,
     output_tokens, cost, response_time_ms, latency, cache_hits, cached_tokens, cache_creation_tokens, fallbacks
   from call_hours;
-grant select on reports.calls, reports.call_hours to troupe_app;
+create view reports.summed_days with (security_invoker = true) as select tenant_id, summed_to from summed_days;
+create view reports.call_days with (security_invoker = true) as
+  select tenant_id, day, agent_id, provider, model, call_source, status, failure, calls, vendor_calls, input_tokens,
+    output_tokens, cost, response_time_ms, latency, cache_hits, cached_tokens, cache_creation_tokens, fallbacks
+  from call_days;
+create view reports.hour_totals with (security_invoker = true) as
+  select tenant_id, hour, calls, tokens, cost from hour_totals;
+grant select on reports.calls, reports.call_hours, reports.summed_days, reports.call_days, reports.hour_totals
+  to troupe_app;

@@ -10,7 +10,7 @@ import {
 import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 import type { Retention } from '../../kernel/retention.js';
 import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
-import { blankPreviews, forgetCalls, forgetUsage } from '../../models/usage/index.js';
+import { blankPreviews, forgetCalls, forgetUsage, sumDays } from '../../models/usage/index.js';
 import { forgetAuditEntries } from '../../tenancy/audit/index.js';
 import type { Identity } from '../../tenancy/identity/index.js';
 
@@ -19,6 +19,8 @@ const everyMs = 60_000;
 const rowsMax = 500;
 /** Each is an activation of its actor. */
 const sessionsMax = 20;
+/** Of each the hours are read once, and late hours of the tenant wait. */
+const daysMax = 7;
 const pauseMs = 20;
 const dayMs = 86_400_000;
 
@@ -85,6 +87,9 @@ export class RetentionSweep {
   async #sweepTenant(scope: TenantScope, retention: Retention): Promise<void> {
     const { store, sessions, time } = this.#parts;
     const before = (name: keyof Retention): Date => new Date(time.wallMs() - retention[name] * dayMs);
+    while (!this.#stopped && (await store.inTenant(scope, (tx) => sumDays(tx, daysMax))) >= daysMax) {
+      await this.#pause();
+    }
     for (const [name, batch] of batches) {
       await this.#repeat(() => store.inTenant(scope, (tx) => batch(tx, before(name), rowsMax)));
     }

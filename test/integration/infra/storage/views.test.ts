@@ -72,6 +72,12 @@ async function fill(owner: pg.Client, tenant: string): Promise<void> {
       values ($1, now(), $2, $2, $2, 'p', 'm', 's', 'none', 'success', '', 1, 1, 1, 1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0)`,
     'agent',
   );
+  await insert('insert into summed_days values ($1, now())');
+  await insert(
+    `insert into call_days values ($1, now(), $2, 'p', 'm', 's', 'success', '', 1, 1, 1, 1, 0, 1, 1, 0, 0, 0, 0)`,
+    'agent',
+  );
+  await insert('insert into hour_totals values ($1, now(), 1, 1, 0)');
 }
 
 test.serial.before(async () => {

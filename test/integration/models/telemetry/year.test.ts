@@ -4,10 +4,10 @@
 import test from 'ava';
 import { systemTime } from '../../../../cluster/index.js';
 import { openStore, type TenantTransaction } from '../../../../src/infra/storage/index.js';
-import { wholeHours } from '../../../../src/models/telemetry/index.js';
+import { partsOf } from '../../../../src/models/telemetry/index.js';
 import { dashboardOf, metricsOf } from '../../../../src/models/telemetry/reports.js';
 import { readHours, readShares } from '../../../../src/models/telemetry/totals.store.js';
-import { usageGroups, usageTotals } from '../../../../src/models/usage/index.js';
+import { sumDays, usageGroups, usageTotals } from '../../../../src/models/usage/index.js';
 import { insertTenant } from '../../../support/builders/callers.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { ownerView } from '../../../support/database/owner-view.js';
@@ -40,9 +40,9 @@ test.serial('a year of ten million calls is reported from sums alone', async (t)
   });
   const scope = await insertTenant(store);
   await owner.query(fill, [scope.tenantId, groups, calls]);
-  await owner.query('vacuum analyze call_hours');
+  while ((await store.inTenant(scope, (tx) => sumDays(tx, 31))) > 0);
+  await owner.query('vacuum analyze call_hours, call_days, ledger_days, hour_totals');
   const range = { from: new Date('2025-01-01T00:20:00Z'), to: new Date('2025-12-31T23:40:00Z') };
-  const whole = wholeHours(range);
 
   /** The fastest of several runs. */
   const fastest = async (
@@ -63,9 +63,13 @@ test.serial('a year of ten million calls is reported from sums alone', async (t)
     dashboardOf(await readShares(tx, range), await readHours(tx, range), range),
   );
   for (const group of usageGroups) {
-    await fastest(`usage by ${group}`, (tx) => usageTotals(scope, tx, { ...range, whole }, group));
+    await fastest(`usage by ${group}`, (tx) =>
+      usageTotals(scope, tx, { ...range, ...partsOf(range) }, group),
+    );
   }
-  const { total } = await store.inTenant(scope, (tx) => usageTotals(scope, tx, { ...range, whole }, 'payer'));
+  const { total } = await store.inTenant(scope, (tx) =>
+    usageTotals(scope, tx, { ...range, ...partsOf(range) }, 'payer'),
+  );
   t.is(total.calls, calls * groups * (365 * 24 - 2));
 });
 
