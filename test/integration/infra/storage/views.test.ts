@@ -45,8 +45,8 @@ async function fill(owner: pg.Client, tenant: string): Promise<void> {
     'agent',
   );
   await insert(
-    `insert into execution_steps (tenant_id, execution_id, number, kind, name, state, started_at)
-      values ($1, $2, 1, 'tool', 'x', 'started', now())`,
+    `insert into execution_steps (tenant_id, execution_id, number, kind, name, state, detail, started_at)
+      values ($1, $2, 1, 'tool', 'x', 'finished', '{"steps": []}', now())`,
     'execution',
   );
   await insert('insert into ended_by_erasure (tenant_id, id) values ($1, $2)', 'execution');
