@@ -8,9 +8,15 @@ import {
   sessionsBefore,
 } from '../../conversations/sessions/index.js';
 import type { Store, TenantTransaction } from '../../infra/storage/index.js';
-import type { Retention } from '../../kernel/retention.js';
+import { type Retention, retentionDefaults } from '../../kernel/retention.js';
 import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
-import { blankPreviews, forgetCalls, forgetUsage, sumDays } from '../../models/usage/index.js';
+import {
+  blankPreviews,
+  dropExpiredMonths,
+  forgetCalls,
+  forgetUsage,
+  sumDays,
+} from '../../models/usage/index.js';
 import { forgetAuditEntries } from '../../tenancy/audit/index.js';
 import type { Identity } from '../../tenancy/identity/index.js';
 
@@ -75,6 +81,10 @@ export class RetentionSweep {
     const { store, tenants, time, report } = this.#parts;
     await this.#repeat(() => store.directory((tx) => forgetLogs(tx, rowsMax)));
     await this.#repeat(() => store.directory((tx) => forgetErased(tx, rowsMax)));
+    // Before the rows of tenants: what goes whole is not deleted row by row.
+    await dropExpiredMonths(store, new Date(time.wallMs()), retentionDefaults.usage_days).catch(
+      (error: unknown) => report('dropping months of calls that are kept no longer', error),
+    );
     while (!this.#stopped) {
       const claimed = await tenants.claimSweep(new Date(time.wallMs()));
       if (claimed === null) return;

@@ -15,3 +15,4 @@ export type { CallRow } from './calls.store.js';
 export { type ClosedRow, openedTable, type OpenedRow, type RecordedRow } from './usage.store.js';
 export { blankPreviews, forgetCalls, forgetUsage } from './retention.store.js';
 export { sumDays } from './days.store.js';
+export { dropExpiredMonths } from './partitions.store.js';
