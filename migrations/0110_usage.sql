@@ -184,7 +184,7 @@ with (fillfactor = 50);
 alter table call_hours enable row level security;
 alter table call_hours force row level security;
 
-grant select on call_hours to troupe_app;
+grant select, delete on call_hours to troupe_app;
 create policy tenant on call_hours to troupe_app
   using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
 grant select, insert, update on call_hours to troupe_writer;
@@ -257,6 +257,8 @@ begin
     execute format('alter table %I enable row level security', place);
     execute format('alter table %I force row level security', place);
     execute format('grant select, insert, update on %I to troupe_app, troupe_writer', place);
+    -- With a tenant that is deleted.
+    execute format('grant delete on %I to troupe_app', place);
     execute format('create policy tenant on %I to troupe_app
       using (tenant_id = current_tenant()) with check (tenant_id = current_tenant())', place);
     execute format('create policy writer on %I to troupe_writer using (true) with check (true)', place);

@@ -15,7 +15,7 @@ create index trigger_mails_age on trigger_mails (created_at);
 
 alter table trigger_mails enable row level security;
 alter table trigger_mails force row level security;
-grant select, insert on trigger_mails to troupe_app;
+grant select, insert, delete on trigger_mails to troupe_app;
 create policy tenant on trigger_mails to troupe_app
   using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
 grant select, insert on trigger_mails to troupe_writer;

@@ -19,6 +19,7 @@ import {
 } from '../../models/usage/index.js';
 import { forgetAuditEntries } from '../../tenancy/audit/index.js';
 import type { Identity } from '../../tenancy/identity/index.js';
+import { forgetCosts } from '../../tenancy/quota/index.js';
 
 const everyMs = 60_000;
 /** Small, so that no request waits long for a lock or for disk space. */
@@ -103,6 +104,8 @@ export class RetentionSweep {
     for (const [name, batch] of batches) {
       await this.#repeat(() => store.inTenant(scope, (tx) => batch(tx, before(name), rowsMax)));
     }
+    const now = new Date(time.wallMs());
+    await this.#repeat(() => store.inTenant(scope, (tx) => forgetCosts(tx, now, rowsMax)));
     let count = sessionsMax;
     while (count === sessionsMax && !this.#stopped) {
       const old = await store.inTenant(scope, (tx) =>

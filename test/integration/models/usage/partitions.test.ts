@@ -77,9 +77,9 @@ test('nodes drop at once while calls arrive; none is lost and none fails', async
   const writers = await Promise.all(Array.from({ length: 4 }, () => ownerView(url)));
   t.teardown(() => Promise.all(writers.map((writer) => writer.end())));
   let written = 0;
-  let isOver = false;
+  const end = new AbortController();
   const traffic = writers.map(async (writer) => {
-    while (!isOver) {
+    while (!end.signal.aborted) {
       await insert(tenantId, '2023-11-20T11:00:00Z', writer);
       written += 1;
     }
@@ -91,7 +91,7 @@ test('nodes drop at once while calls arrive; none is lost and none fails', async
     await Promise.all([dropExpiredMonths(store, now, days), dropExpiredMonths(other, now, days)]);
     return !(await months()).some((name) => name.startsWith('calls_2021'));
   });
-  isOver = true;
+  end.abort();
   await Promise.all(traffic);
   t.is(await count(), written);
 });
