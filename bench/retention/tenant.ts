@@ -42,7 +42,7 @@ export async function makeLargeTenant(
   const sessions = Math.max(1, Math.floor(messages / messagesOfSession));
   await client.query(
     `insert into sessions (tenant_id, id, agent_id, slot, channel, created_at, last_interaction)
-     select $1, md5('session' || n)::uuid, $2, 0, 'chat', now() - interval '400 days',
+     select $1, bench_id('session' || n), $2, 0, 'chat', now() - interval '400 days',
        now() - interval '${days} days' * ((n + 1)::float8 / $3)
      from generate_series(0, $3::int - 1) n`,
     [id, agent, sessions],
@@ -50,7 +50,7 @@ export async function makeLargeTenant(
   await inParts(messages, (from, to) =>
     client.query(
       `insert into messages (tenant_id, session_id, number, id, role, content, created_at)
-       select $1, md5('session' || n / ${messagesOfSession})::uuid, n % ${messagesOfSession} + 1, gen_random_uuid(),
+       select $1, bench_id('session' || n / ${messagesOfSession}), n % ${messagesOfSession} + 1, gen_random_uuid(),
          'user', repeat('words of a message ', 10), now() - interval '${days} days' * (1 - n::float8 / $4)
        from generate_series($2::int, $3::int - 1) n`,
       [id, from, to, messages],
@@ -59,7 +59,7 @@ export async function makeLargeTenant(
   const call = `insert into calls (tenant_id, started_at, call_id, session_id, call_source, provider, model, first_model,
       status, from_cache, attempts, input_tokens, output_tokens, cached_tokens, cache_creation_tokens, cost,
       response_time_ms, input_preview, output_preview)
-    select $1, at, gen_random_uuid(), md5('session' || n % ${sessions})::uuid, 'agent.tool-loop', 'openai', 'openai.m',
+    select $1, at, gen_random_uuid(), bench_id('session' || n % ${sessions}), 'agent.tool-loop', 'openai', 'openai.m',
       'openai.m', 'success', false, 1, 1000, 100, 0, 0, 0.001, 900, repeat('asked ', 10), repeat('told ', 10)`;
   await inParts(calls, (from, to) =>
     client.query(

@@ -4,6 +4,7 @@ import {
   forgetExecutions,
   forgetLogs,
   forgetMessages,
+  type OldSession,
   type Sessions,
   sessionsBefore,
 } from '../../conversations/sessions/index.js';
@@ -96,7 +97,7 @@ export class RetentionSweep {
   }
 
   async #sweepTenant(scope: TenantScope, retention: Retention): Promise<void> {
-    const { store, sessions, time } = this.#parts;
+    const { store, time } = this.#parts;
     const before = (name: keyof Retention): Date => new Date(time.wallMs() - retention[name] * dayMs);
     while (!this.#stopped && (await store.inTenant(scope, (tx) => sumDays(tx, daysMax))) >= daysMax) {
       await this.#pause();
@@ -106,13 +107,24 @@ export class RetentionSweep {
     }
     const now = new Date(time.wallMs());
     await this.#repeat(() => store.inTenant(scope, (tx) => forgetCosts(tx, now, rowsMax)));
-    let count = sessionsMax;
-    while (count === sessionsMax && !this.#stopped) {
-      const old = await store.inTenant(scope, (tx) =>
-        sessionsBefore(tx, before('messages_days'), sessionsMax),
-      );
-      for (const id of old) await sessions.eraseKnown(scope, id, 'system');
-      count = old.length;
+    await this.#eraseSessions(scope, before('messages_days'));
+  }
+
+  /** A session that cannot be erased now is left for the next hour. */
+  async #eraseSessions(scope: TenantScope, before: Date): Promise<void> {
+    const { store, sessions, report } = this.#parts;
+    let last: OldSession | undefined;
+    for (;;) {
+      const old = await store.inTenant(scope, (tx) => sessionsBefore(tx, before, last, sessionsMax));
+      for (const { id } of old) {
+        if (this.#stopped) return;
+        await sessions
+          .eraseKnown(scope, id, 'system')
+          .catch((error: unknown) => report('erasing a session that is kept no longer', error));
+      }
+      if (old.length < sessionsMax) return;
+      last = old.at(-1);
+      await this.#pause();
     }
   }
 

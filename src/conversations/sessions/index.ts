@@ -34,6 +34,7 @@ export {
   forgetExecutions,
   forgetLogs,
   forgetMessages,
+  type OldSession,
   sessionsBefore,
 } from './retention.store.js';
 export { sessionRemovals } from './removal.store.js';
