@@ -3,9 +3,9 @@
 create table trigger_mails (
   tenant_id uuid not null,
   trigger_id uuid not null,
-  -- A long id is stored as a digest.
+  -- Digests of ids, which may name their senders.
   message_id text not null,
-  -- The id of the first known mail of the thread.
+  -- That of the first known mail of the thread.
   thread text not null,
   created_at timestamptz not null default now(),
   primary key (tenant_id, trigger_id, message_id),

@@ -21,6 +21,10 @@ export async function makeLargeTenant(
   const [id, agent, other] = [randomUUID(), randomUUID(), randomUUID()];
   await seeAllTenants(client);
   await client.query(
+    `create function bench_id(name text) returns uuid language sql immutable
+     return overlay(overlay(md5(name) placing '4' from 13) placing '8' from 17)::uuid`,
+  );
+  await client.query(
     `insert into tenants (id, name, retention) values ($1, 'large', $2), ($3, 'other', '{}')`,
     [
       id,
