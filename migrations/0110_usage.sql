@@ -129,6 +129,17 @@ create policy directory on calls for select to troupe_directory using (true);
 grant select, insert, update (input_preview, output_preview) on calls to troupe_writer;
 create policy writer on calls to troupe_writer using (true) with check (true);
 
+-- Until when the previews of a tenant's calls are blanked: the sweep does not read all of them again each hour.
+create table blanked_previews (
+  tenant_id uuid primary key references tenants (id) on delete cascade,
+  blanked_to timestamptz not null
+);
+alter table blanked_previews enable row level security;
+alter table blanked_previews force row level security;
+grant select, insert, update on blanked_previews to troupe_app;
+create policy tenant on blanked_previews to troupe_app
+  using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
+
 -- Counts answer times in 41 buckets: bucket 0 up to 1 ms, each further one to √2 times the bound before, the last without
 -- a bound (from 0.72 million ms on). A histogram is one number with twelve decimal digits for each bucket, the lowest digits for bucket 0, so
 -- that a sum of numbers is the sum of the histograms. The histogram of one time. Created here: a view needs it.

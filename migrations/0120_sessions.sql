@@ -130,6 +130,26 @@ create index executions_trigger on executions (tenant_id, trigger_id, created_at
 create index executions_trace on executions (tenant_id, trace_id) where trace_id is not null;
 create index executions_unfinished on executions (slot, due_at) where outcome is null;
 
+-- What triggers have run, summed up to a moment. The sweep adds finished executions before it removes old ones.
+create table triggered_totals (
+  tenant_id uuid not null references tenants (id) on delete cascade,
+  trigger_id uuid not null,
+  total bigint not null,
+  completed bigint not null,
+  failed bigint not null,
+  timeout bigint not null,
+  -- Of the executions that have an answer time.
+  latency_ms bigint not null,
+  timed bigint not null,
+  primary key (tenant_id, trigger_id)
+);
+
+-- Executions that were created before this are in the totals, all others are counted.
+create table triggered_until (
+  tenant_id uuid primary key references tenants (id) on delete cascade,
+  summed_to timestamptz not null
+);
+
 create table execution_steps (
   tenant_id uuid not null,
   execution_id uuid not null,
@@ -171,7 +191,7 @@ do $$
 declare place text;
 begin
   foreach place in array array['sessions', 'messages', 'executions', 'execution_steps', 'execution_logs',
-      'ended_by_erasure'] loop
+      'ended_by_erasure', 'triggered_totals', 'triggered_until'] loop
     execute format('alter table %I enable row level security', place);
     execute format('alter table %I force row level security', place);
     execute format('grant select, insert, update, delete on %I to troupe_app', place);

@@ -7,6 +7,7 @@ import {
   type OldSession,
   type Sessions,
   sessionsBefore,
+  sumTriggered,
 } from '../../conversations/sessions/index.js';
 import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 import { type Retention, retentionDefaults } from '../../kernel/retention.js';
@@ -43,11 +44,12 @@ export interface RetentionSweepParts {
 type Batch = (tx: TenantTransaction, before: Date, rowsMax: number) => Promise<number>;
 
 const batches: readonly (readonly [keyof Retention, Batch])[] = [
-  ['previews_days', blankPreviews],
   ['executions_days', forgetExecutions],
   ['messages_days', forgetMessages],
   ['usage_days', forgetCalls],
   ['usage_days', forgetUsage],
+  // After the calls that go with their previews.
+  ['previews_days', blankPreviews],
   ['audit_days', forgetAuditEntries],
 ];
 
@@ -100,6 +102,9 @@ export class RetentionSweep {
     const { store, time } = this.#parts;
     const before = (name: keyof Retention): Date => new Date(time.wallMs() - retention[name] * dayMs);
     while (!this.#stopped && (await store.inTenant(scope, (tx) => sumDays(tx, daysMax))) >= daysMax) {
+      await this.#pause();
+    }
+    while (!this.#stopped && (await store.inTenant(scope, (tx) => sumTriggered(tx, daysMax))) >= daysMax) {
       await this.#pause();
     }
     for (const [name, batch] of batches) {

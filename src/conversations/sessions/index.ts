@@ -41,6 +41,7 @@ export { sessionRemovals } from './removal.store.js';
 export { listSteps } from './reads.store.js';
 export {
   countTriggered,
+  sumTriggered,
   findTriggered,
   hasMessage,
   lastTriggerOf,
