@@ -86,6 +86,9 @@ create view tenant_plans with (security_invoker = true) as
   select id as tenant_id, plan, settings, suspended_at is not null as suspended, deleting_at is not null as deleting
   from tenants;
 grant select on tenant_plans to troupe_app, troupe_directory;
+-- Published: for how many days tenants keep rows, for what goes for all tenants at once.
+create view tenant_retention with (security_invoker = true) as select id as tenant_id, retention from tenants;
+grant select on tenant_retention to troupe_directory;
 
 -- The last step of a deletion.
 grant delete on tenants to troupe_directory;

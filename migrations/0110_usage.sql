@@ -110,7 +110,8 @@ create table calls (
 
 -- For the partial hours of the operator's report, which names no tenant: a few pages for a partition.
 create index calls_time on calls using brin (started_at);
-create index calls_session on calls (tenant_id, session_id, started_at) where session_id is not null;
+-- With the agent, so that sessions of a range are counted without reading their calls.
+create index calls_session on calls (tenant_id, session_id, started_at) include (agent_id) where session_id is not null;
 create index calls_execution on calls (tenant_id, execution_id, started_at) where execution_id is not null;
 
 alter table calls enable row level security;
@@ -130,6 +131,17 @@ create policy directory on calls for select to troupe_directory using (true);
 grant select, insert, update (input_preview, output_preview) on calls to troupe_writer;
 create policy writer on calls to troupe_writer using (true) with check (true);
 
+-- Until when the previews of a tenant's calls are blanked: the sweep does not read all of them again each hour.
+create table blanked_previews (
+  tenant_id uuid primary key references tenants (id) on delete cascade,
+  blanked_to timestamptz not null
+);
+alter table blanked_previews enable row level security;
+alter table blanked_previews force row level security;
+grant select, insert, update on blanked_previews to troupe_app;
+create policy tenant on blanked_previews to troupe_app
+  using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
+
 -- Counts answer times in 41 buckets: bucket 0 up to 1 ms, each further one to √2 times the bound before, the last without
 -- a bound (from 0.72 million ms on). A histogram is one number with twelve decimal digits for each bucket, the lowest digits for bucket 0, so
 -- that a sum of numbers is the sum of the histograms. The histogram of one time. Created here: a view needs it.
@@ -138,7 +150,7 @@ create function latency_count(ms double precision) returns numeric
   return power(1000000000000::numeric,
     case when ms <= 1 then 0 else least(40, ceil(2 * ln(ms) / ln(2::double precision))::int) end)::numeric(504, 0);
 
--- Sums of calls and of attempts by hour, updated as they arrive: a report over a year reads these. The cost is a decimal:
+-- Sums of calls and of attempts by hour, updated as they arrive. The cost is a decimal:
 -- sums of doubles depend on the order of the rows.
 create table call_hours (
   tenant_id uuid not null references tenants (id) on delete cascade,
@@ -185,7 +197,7 @@ with (fillfactor = 50);
 alter table call_hours enable row level security;
 alter table call_hours force row level security;
 
-grant select on call_hours to troupe_app;
+grant select, delete on call_hours to troupe_app;
 create policy tenant on call_hours to troupe_app
   using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
 -- The operator's report sums all tenants.
@@ -193,6 +205,81 @@ grant select on call_hours to troupe_directory;
 create policy directory on call_hours for select to troupe_directory using (true);
 grant select, insert, update on call_hours to troupe_writer;
 create policy writer on call_hours to troupe_writer using (true) with check (true);
+
+-- The same sums once more, over days (UTC) that are over: reports over a year read these. Nothing is written here while
+-- calls arrive. sum_call_days() adds up the hours of days that ended two days ago, once for each day and tenant, and
+-- writes until when it has; what arrives for such a day later, add_late_hour() adds.
+create table summed_days (
+  tenant_id uuid primary key references tenants (id) on delete cascade,
+  -- Days before this midnight are read from the sums by day, all others from call_hours.
+  summed_to timestamptz not null
+);
+
+-- Calls, for telemetry.
+create table call_days (
+  tenant_id uuid not null references tenants (id) on delete cascade,
+  day timestamptz not null,
+  agent_id uuid not null,
+  provider text not null,
+  model text not null,
+  call_source text not null,
+  status text not null,
+  failure text not null,
+  calls bigint not null,
+  vendor_calls bigint not null,
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  cost numeric not null,
+  response_time_ms double precision not null,
+  latency numeric not null,
+  cache_hits bigint not null,
+  cached_tokens bigint not null,
+  cache_creation_tokens bigint not null,
+  fallbacks bigint not null,
+  primary key (tenant_id, day, agent_id, provider, model, call_source, status, failure)
+);
+
+-- Closed rows of the ledger, for billing.
+create table ledger_days (
+  tenant_id uuid not null references tenants (id) on delete cascade,
+  day timestamptz not null,
+  agent_id uuid not null,
+  key_id uuid not null,
+  user_id uuid not null,
+  model text not null,
+  call_source text not null,
+  payer text not null,
+  calls bigint not null,
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  cost numeric not null,
+  primary key (tenant_id, day, agent_id, key_id, user_id, model, call_source, payer)
+);
+
+-- Calls of each hour of those days, for the dashboard, which lists every hour.
+create table hour_totals (
+  tenant_id uuid not null references tenants (id) on delete cascade,
+  hour timestamptz not null,
+  calls bigint not null,
+  tokens bigint not null,
+  cost numeric not null,
+  primary key (tenant_id, hour)
+);
+
+do $$
+declare place text;
+begin
+  foreach place in array array['summed_days', 'call_days', 'ledger_days', 'hour_totals'] loop
+    execute format('alter table %I enable row level security', place);
+    execute format('alter table %I force row level security', place);
+    execute format('grant select, insert, update on %I to troupe_app, troupe_writer', place);
+    -- With a tenant that is deleted.
+    execute format('grant delete on %I to troupe_app', place);
+    execute format('create policy tenant on %I to troupe_app
+      using (tenant_id = current_tenant()) with check (tenant_id = current_tenant())', place);
+    execute format('create policy writer on %I to troupe_writer using (true) with check (true)', place);
+  end loop;
+end $$;
 
 -- Published for telemetry.
 create view reports.calls with (security_invoker = true) as
@@ -204,4 +291,12 @@ create view reports.call_hours with (security_invoker = true) as
   select tenant_id, hour, agent_id, provider, model, call_source, status, failure, calls, vendor_calls, input_tokens,
     output_tokens, cost, response_time_ms, latency, cache_hits, cached_tokens, cache_creation_tokens, fallbacks
   from call_hours;
-grant select on reports.calls, reports.call_hours to troupe_app;
+create view reports.summed_days with (security_invoker = true) as select tenant_id, summed_to from summed_days;
+create view reports.call_days with (security_invoker = true) as
+  select tenant_id, day, agent_id, provider, model, call_source, status, failure, calls, vendor_calls, input_tokens,
+    output_tokens, cost, response_time_ms, latency, cache_hits, cached_tokens, cache_creation_tokens, fallbacks
+  from call_days;
+create view reports.hour_totals with (security_invoker = true) as
+  select tenant_id, hour, calls, tokens, cost from hour_totals;
+grant select on reports.calls, reports.call_hours, reports.summed_days, reports.call_days, reports.hour_totals
+  to troupe_app;

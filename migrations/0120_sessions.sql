@@ -134,6 +134,26 @@ create index executions_trigger on executions (tenant_id, trigger_id, created_at
 create index executions_trace on executions (tenant_id, trace_id) where trace_id is not null;
 create index executions_unfinished on executions (slot, due_at) where outcome is null;
 
+-- What triggers have run, summed up to a moment. The sweep adds finished executions before it removes old ones.
+create table triggered_totals (
+  tenant_id uuid not null references tenants (id) on delete cascade,
+  trigger_id uuid not null,
+  total bigint not null,
+  completed bigint not null,
+  failed bigint not null,
+  timeout bigint not null,
+  -- Of the executions that have an answer time.
+  latency_ms bigint not null,
+  timed bigint not null,
+  primary key (tenant_id, trigger_id)
+);
+
+-- Executions that were created before this are in the totals, all others are counted.
+create table triggered_until (
+  tenant_id uuid primary key references tenants (id) on delete cascade,
+  summed_to timestamptz not null
+);
+
 create table execution_steps (
   tenant_id uuid not null,
   execution_id uuid not null,
@@ -144,10 +164,13 @@ create table execution_steps (
   detail jsonb,
   started_at timestamptz not null,
   finished_at timestamptz,
+  -- The call of a sub-agent, whose steps `detail` holds.
+  is_sub_agent boolean generated always as (coalesce(detail ? 'steps', false)) stored,
   primary key (tenant_id, execution_id, number)
 );
 -- Reports on the tools of a period.
 create index execution_steps_tools on execution_steps (tenant_id, started_at) where kind = 'tool';
+create index execution_steps_sub_agents on execution_steps (tenant_id, started_at) where is_sub_agent;
 
 -- Calls of tools that people decide on before they are made. The rows go with their execution.
 create table approvals (
@@ -200,7 +223,7 @@ do $$
 declare place text;
 begin
   foreach place in array array['sessions', 'messages', 'executions', 'execution_steps', 'execution_logs',
-      'approvals', 'ended_by_erasure'] loop
+      'approvals', 'ended_by_erasure', 'triggered_totals', 'triggered_until'] loop
     execute format('alter table %I enable row level security', place);
     execute format('alter table %I force row level security', place);
     execute format('grant select, insert, update, delete on %I to troupe_app', place);
@@ -236,7 +259,26 @@ create view reports.executions with (security_invoker = true) as
   select tenant_id, id, session_id, agent_id, trigger_id, created_at from executions;
 create view reports.execution_steps with (security_invoker = true) as
   select tenant_id, execution_id, number, kind, name, state, started_at, finished_at from execution_steps;
-grant select on reports.executions, reports.execution_steps to troupe_app;
+-- The steps of sub-agents, whatever their depth, with their agents; `agent` is the call that asked the agent. `called_at`
+-- is the time of the execution's own step, which has an index.
+create view reports.sub_agent_steps with (security_invoker = true) as
+  select s.tenant_id, s.execution_id, s.number, s.started_at as called_at, c.*
+  from execution_steps s cross join lateral (
+    with recursive asked (name, call, started_at, finished_at, state) as (
+      select s.name, s.detail, s.started_at, s.finished_at, s.state
+      union all
+      select step ->> 'name', step, (step ->> 'startedAt')::timestamptz, (step ->> 'finishedAt')::timestamptz,
+        step ->> 'state'
+      from asked, jsonb_array_elements(asked.call -> 'steps') step where step ? 'steps'
+    )
+    select (call ->> 'agentId')::uuid as agent_id, 'agent' as kind, name, state, started_at, finished_at from asked
+    union all
+    select (call ->> 'agentId')::uuid, step ->> 'kind', step ->> 'name', step ->> 'state',
+      (step ->> 'startedAt')::timestamptz, (step ->> 'finishedAt')::timestamptz
+    from asked, jsonb_array_elements(asked.call -> 'steps') step
+  ) c
+  where s.is_sub_agent and s.kind = 'tool';
+grant select on reports.executions, reports.execution_steps, reports.sub_agent_steps to troupe_app;
 
 -- Published for accepting and sending messages, in whose statements it is joined: the sessions whose agent is silent,
 -- since people took them over or suspended them.

@@ -3,9 +3,9 @@
 create table trigger_mails (
   tenant_id uuid not null,
   trigger_id uuid not null,
-  -- A long id is stored as a digest.
+  -- Digests of ids, which may name their senders.
   message_id text not null,
-  -- The id of the first known mail of the thread.
+  -- That of the first known mail of the thread.
   thread text not null,
   created_at timestamptz not null default now(),
   primary key (tenant_id, trigger_id, message_id),
@@ -15,7 +15,7 @@ create index trigger_mails_age on trigger_mails (created_at);
 
 alter table trigger_mails enable row level security;
 alter table trigger_mails force row level security;
-grant select, insert on trigger_mails to troupe_app;
+grant select, insert, delete on trigger_mails to troupe_app;
 create policy tenant on trigger_mails to troupe_app
   using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
 grant select, insert on trigger_mails to troupe_writer;

@@ -57,6 +57,7 @@ import { webhookOperations } from './management/webhook-operations.js';
 
 export { findPromised } from './inbox/promised.store.js';
 export { inboxRemovals } from './inbox/removal.store.js';
+export { mailRemovals } from './messages/removal.store.js';
 export { outboxRemovals } from './outbox/removal.store.js';
 export { describedTypes } from './triggers/config/trigger-config.js';
 export { type ChannelAddresses, channelTypes, responseFormats } from './triggers/config/webhook-config.js';

@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
-import { dump, ownerView } from '../support/database/owner-view.js';
+import { ownerView } from '../support/database/owner-view.js';
+import { tablesWith } from '../support/database/tables-with.js';
 import { startConversations } from '../support/servers/conversations.js';
 import { startTestNode, type TestNode } from '../support/servers/node.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
@@ -11,20 +12,6 @@ import { createTrigger, executionOf, sendSigned } from '../support/builders/trig
 
 /** What names a conversation after its erasure: figures, cost, fences, and what was done to it. */
 const tablesWithFigures = /^(calls\w*|usage_rows|actors|audit_entries|changes|work_counts)$/;
-
-async function tablesWith(databaseUrl: string, word: string): Promise<readonly string[]> {
-  const owner = await ownerView(databaseUrl);
-  const text = await dump(owner);
-  await owner.end();
-  const bytes = Buffer.from(word).toString('hex');
-  const found = new Set<string>();
-  let table = '';
-  for (const line of text.split('\n')) {
-    if (/^"?\w+"?:$/.test(line)) table = line.slice(0, -1);
-    else if (line.includes(word) || line.includes(bytes)) found.add(table);
-  }
-  return [...found].toSorted();
-}
 
 const marker = (): string => `planted${randomBytes(10).toString('hex')}`;
 

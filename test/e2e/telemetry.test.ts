@@ -268,6 +268,77 @@ test('execution paths lead from triggers over agents to models and tools', async
   t.true(ids.has(child), 'an agent without turns, as a sub-agent');
 });
 
+test('what sub-agents do is part of the paths, whatever their depth', async (t) => {
+  const node = await shared.tenant(t);
+  const { tenant_id: tenant, agent_id: agent } = node.bootstrap;
+  const [execution, child, grandchild] = [randomUUID(), randomUUID(), randomUUID()];
+  const owner = await ownerView(node.databaseUrl);
+  await owner.query(
+    `insert into executions (tenant_id, id, agent_id, slot, arrival, channel, status, outcome, due_at, input, created_at)
+     values ($1, $2, $3, 0, 1, 'chat', 'completed', 'COMPLETED', now(), '{}', now())`,
+    [tenant, execution, agent],
+  );
+  const now = Date.now();
+  const times = (backMs: number, ms: number) => ({
+    startedAt: new Date(now - backMs).toISOString(),
+    finishedAt: new Date(now - backMs + ms).toISOString(),
+  });
+  const tool = { kind: 'tool', state: 'finished', number: 1 };
+  const detail = {
+    step: 'tool',
+    agentId: child,
+    steps: [
+      { ...tool, name: 'weather', ...times(900, 100) },
+      {
+        ...tool,
+        name: 'colleague',
+        ...times(700, 300),
+        agentId: grandchild,
+        steps: [{ ...tool, name: 'sums', state: 'failed', ...times(600, 50) }],
+      },
+    ],
+  };
+  await owner.query(
+    `insert into execution_steps (tenant_id, execution_id, number, kind, name, state, detail, started_at, finished_at)
+     values ($1, $2, 2, 'tool', 'expert', 'finished', $3, $4, $5)`,
+    [tenant, execution, detail, new Date(now - 1_000), new Date(now - 100)],
+  );
+  await owner.end();
+  const made = { execution_id: execution, call_source: 'agent.tool-loop' };
+  await tell(node, { ...made, agent_id: child, started_at: new Date(now - 800).toISOString() });
+  const { data: loop } = await get(node, 'loopgraph');
+  t.deepEqual(loop.edges.map(({ source, target }: Json) => `${source} ${target}`).toSorted(), [
+    'agent.tool-loop tool:colleague',
+    'tool:colleague tool:sums',
+    'tool:expert tool:weather',
+    'tool:weather agent.tool-loop',
+  ]);
+  t.like(
+    loop.nodes.find((row: Json) => row.node === 'tool:sums'),
+    { executions: 1, avg_latency_ms: 50, error_rate_pct: 100 },
+  );
+  for (const filter of ['', `?agent_id=${child}`, `?agent_id=${grandchild}`]) {
+    const { data: graph } = await get(node, `graph${filter}`);
+    const ids = new Set(graph.nodes.map(({ id }: Json) => id));
+    for (const { source, target } of graph.edges)
+      t.true(ids.has(source) && ids.has(target), `${filter} ${source} ${target}`);
+    const edges = graph.edges.map(({ source, target }: Json) => `${source} ${target}`);
+    t.true(
+      edges.includes(
+        `${filter.endsWith(grandchild) ? grandchild : child} tool:`.concat(
+          filter.endsWith(grandchild) ? 'sums' : 'weather',
+        ),
+      ),
+      edges.join(),
+    );
+    if (filter === '')
+      t.deepEqual(edges.filter((edge: string) => edge.startsWith('tool:')).toSorted(), [
+        `tool:colleague ${grandchild}`,
+        `tool:expert ${child}`,
+      ]);
+  }
+});
+
 test('telemetry uses its own envelope and shows a tenant nothing of another', async (t) => {
   const node = await shared.tenant(t);
   const { access_token: token, tenant_id: tenant, api_key: key } = node.bootstrap;

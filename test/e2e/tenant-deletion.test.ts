@@ -139,7 +139,7 @@ test('an owner deletes the tenant: nothing of it works on any node, and no row i
 
   const before = await rowsOf(owner, id);
   t.true(before.tables > 30);
-  for (const table of ['messages', 'execution_steps', 'executions', 'actors', 'audit_entries', 'calls']) {
+  for (const table of ['messages', 'executions', 'actors', 'audit_entries', 'calls', 'call_hours']) {
     t.true((before.found[table] ?? 0) > 0, `${table} has rows to remove`);
   }
   const early = await removalOf(node, 0);

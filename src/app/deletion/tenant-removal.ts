@@ -1,33 +1,40 @@
 import type { Time, Timer } from '../../../cluster/index.js';
-import { inboxRemovals, outboxRemovals } from '../../automation/index.js';
+import { inboxRemovals, mailRemovals, outboxRemovals } from '../../automation/index.js';
 import { attachmentRemovals } from '../../conversations/attachments/index.js';
+import { consumerRemovals } from '../../conversations/consumers/index.js';
+import { realtimeRemovals } from '../../conversations/realtime/index.js';
 import { sessionRemovals } from '../../conversations/sessions/index.js';
 import type { Removal, Store } from '../../infra/storage/index.js';
 import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
 import { forgetResponses } from '../../models/responses/index.js';
-import { forgetCalls, forgetUsage } from '../../models/usage/index.js';
+import { usageRemovals } from '../../models/usage/index.js';
 import { forgetAuditOfDeleted } from '../../tenancy/audit/index.js';
 import { claimRemoval, removeEndedTenant } from '../../tenancy/identity/index.js';
+import { costRemovals } from '../../tenancy/quota/index.js';
 import { destroyVault } from '../../tenancy/vault/index.js';
 import { removeFences } from './fences.store.js';
 
 const everyMs = 15_000;
+/** Later than every row. */
+const ever = new Date('9999-01-01');
 /** Small, so that no request waits long for a lock or for disk space. */
 const rowsMax = 500;
 const pauseMs = 20;
-/** Later than every row. */
-const ever = new Date('9999-01-01');
 
 /** The large tables, and those without a foreign key to the tenant. The rows of all others go with the tenant's row. */
 const batches: readonly Removal[] = [
   removeFences,
-  (tx, max) => forgetCalls(tx, ever, max),
-  (tx, max) => forgetUsage(tx, ever, max),
+  ...usageRemovals,
+  ...costRemovals,
   (tx, max) => forgetResponses(tx, ever, max),
   ...outboxRemovals,
   ...inboxRemovals,
+  ...mailRemovals,
+  // Each session that goes looks for its events.
+  ...realtimeRemovals,
   ...sessionRemovals,
   ...attachmentRemovals,
+  ...consumerRemovals,
   forgetAuditOfDeleted,
 ];
 

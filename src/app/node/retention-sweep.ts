@@ -5,23 +5,34 @@ import {
   forgetExecutions,
   forgetLogs,
   forgetMessages,
+  type OldSession,
   type Sessions,
   sessionsBefore,
+  sumTriggered,
 } from '../../conversations/sessions/index.js';
 import { forgetRequests } from '../../http/idempotency/index.js';
 import type { Store, TenantTransaction } from '../../infra/storage/index.js';
-import type { Retention } from '../../kernel/retention.js';
+import { type Retention, retentionDefaults } from '../../kernel/retention.js';
 import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
 import { forgetResponses } from '../../models/responses/index.js';
-import { blankPreviews, forgetCalls, forgetUsage } from '../../models/usage/index.js';
+import {
+  blankPreviews,
+  dropExpiredMonths,
+  forgetCalls,
+  forgetUsage,
+  sumDays,
+} from '../../models/usage/index.js';
 import { forgetAuditEntries } from '../../tenancy/audit/index.js';
 import type { Identity } from '../../tenancy/identity/index.js';
+import { forgetCosts } from '../../tenancy/quota/index.js';
 
 const everyMs = 60_000;
 /** Small, so that no request waits long for a lock or for disk space. */
 const rowsMax = 500;
 /** Each is an activation of its actor. */
 const sessionsMax = 20;
+/** Of each the hours are read once, and late hours of the tenant wait. */
+const daysMax = 7;
 const pauseMs = 20;
 const dayMs = 86_400_000;
 /** Longer than a message waits for its session: attachments of a message that never reached one. */
@@ -38,13 +49,14 @@ export interface RetentionSweepParts {
 type Batch = (tx: TenantTransaction, before: Date, rowsMax: number) => Promise<number>;
 
 const batches: readonly (readonly [keyof Retention, Batch])[] = [
-  ['previews_days', blankPreviews],
   ['executions_days', forgetExecutions],
   ['messages_days', forgetMessages],
   ['messages_days', forgetResponses],
   ['messages_days', forgetAttachments],
   ['usage_days', forgetCalls],
   ['usage_days', forgetUsage],
+  // After the calls that go with their previews.
+  ['previews_days', blankPreviews],
   ['audit_days', forgetAuditEntries],
 ];
 
@@ -81,6 +93,10 @@ export class RetentionSweep {
     await this.#repeat(() => store.directory((tx) => forgetLogs(tx, rowsMax)));
     await this.#repeat(() => store.directory((tx) => forgetErased(tx, rowsMax)));
     await this.#repeat(() => store.directory((tx) => forgetRequests(tx, rowsMax)));
+    // Before the rows of tenants: what goes whole is not deleted row by row.
+    await dropExpiredMonths(store, new Date(time.wallMs()), retentionDefaults.usage_days).catch(
+      (error: unknown) => report('dropping months of calls that are kept no longer', error),
+    );
     while (!this.#stopped) {
       const claimed = await tenants.claimSweep(new Date(time.wallMs()));
       if (claimed === null) return;
@@ -91,20 +107,39 @@ export class RetentionSweep {
   }
 
   async #sweepTenant(scope: TenantScope, retention: Retention): Promise<void> {
-    const { store, sessions, time } = this.#parts;
+    const { store, time } = this.#parts;
     const before = (name: keyof Retention): Date => new Date(time.wallMs() - retention[name] * dayMs);
+    while (!this.#stopped && (await store.inTenant(scope, (tx) => sumDays(tx, daysMax))) >= daysMax) {
+      await this.#pause();
+    }
+    while (!this.#stopped && (await store.inTenant(scope, (tx) => sumTriggered(tx, daysMax))) >= daysMax) {
+      await this.#pause();
+    }
     for (const [name, batch] of batches) {
       await this.#repeat(() => store.inTenant(scope, (tx) => batch(tx, before(name), rowsMax)));
     }
     const unbound = new Date(time.wallMs() - unboundKeptMs);
     await this.#repeat(() => store.inTenant(scope, (tx) => forgetUnbound(tx, unbound, rowsMax)));
-    let count = sessionsMax;
-    while (count === sessionsMax && !this.#stopped) {
-      const old = await store.inTenant(scope, (tx) =>
-        sessionsBefore(tx, before('messages_days'), sessionsMax),
-      );
-      for (const id of old) await sessions.eraseKnown(scope, id, 'system');
-      count = old.length;
+    const now = new Date(time.wallMs());
+    await this.#repeat(() => store.inTenant(scope, (tx) => forgetCosts(tx, now, rowsMax)));
+    await this.#eraseSessions(scope, before('messages_days'));
+  }
+
+  /** A session that cannot be erased now is left for the next hour. */
+  async #eraseSessions(scope: TenantScope, before: Date): Promise<void> {
+    const { store, sessions, report } = this.#parts;
+    let last: OldSession | undefined;
+    for (;;) {
+      const old = await store.inTenant(scope, (tx) => sessionsBefore(tx, before, last, sessionsMax));
+      for (const { id } of old) {
+        if (this.#stopped) return;
+        await sessions
+          .eraseKnown(scope, id, 'system')
+          .catch((error: unknown) => report('erasing a session that is kept no longer', error));
+      }
+      if (old.length < sessionsMax) return;
+      last = old.at(-1);
+      await this.#pause();
     }
   }
 

@@ -10,7 +10,7 @@ import {
 } from '../../tenancy/identity/index.js';
 import { lastUseOfTenants } from '../../tenancy/keys/index.js';
 import { type InstallationGroup, installationTotals, totalsOfTenants } from '../../models/usage/index.js';
-import { wholeHours } from '../../models/telemetry/index.js';
+import { partsOf } from '../../models/telemetry/index.js';
 import type { Position } from '../../http/operations/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { DirectoryTransaction, Store } from '../../infra/storage/index.js';
@@ -87,7 +87,7 @@ export class OperatorReports {
   #hoursOf({ from, to }: { readonly from: Date; readonly to: Date }) {
     const isOpen = to.getTime() > this.#nowMs();
     const end = isOpen ? new Date(Math.ceil(to.getTime() / hourMs) * hourMs) : to;
-    return { from, to: end, whole: wholeHours({ from, to: end }) };
+    return { from, to: end, ...partsOf({ from, to: end }) };
   }
 
   #monthBegan(): Date {

@@ -15,6 +15,7 @@ import { putIntoInbox } from '../sources/found-messages.js';
 import type { MailAddresses } from '../messages/mail-addresses.js';
 import { isAutomatic } from './automatic-mail.js';
 import type { AcceptedMail, MailAcceptance } from './mail-target.js';
+import { storedMailId } from '../messages/mail-id.js';
 import { noteMail } from '../messages/mail-threads.store.js';
 import type { ParsedMail, SenderVerdict } from '../mail-reading/parsed-mail.js';
 import { sessionOfThread, threadOf } from './mail-thread.js';
@@ -104,12 +105,17 @@ export class MailIntake {
     const ownAddresses = addresses.ownAddresses(trigger, config, recipient);
     if (sender === undefined || isAutomatic(mail, { returnPath, ownAddresses })) return undefined;
     if (verdict !== 'unchecked' && verdict !== 'authenticated') return unauthenticated(trigger, received);
-    const thread = await threadOf(reads, trigger.scope, trigger.id, mail);
+    const ids = {
+      id: storedMailId(mail.id),
+      inReplyTo: mail.inReplyTo.map(storedMailId),
+      references: mail.references.map(storedMailId),
+    };
+    const thread = await threadOf(reads, trigger.scope, trigger.id, ids);
     const { from } = await addresses.sendingAs(trigger, config, recipient);
     const work = { ...payloadOf(mail, { sender, from, thread }), agentId: trigger.agentId };
     const known = {
       trigger,
-      messageId: mail.id,
+      messageId: ids.id,
       thread,
       sessionId: sessionOfThread(trigger, thread, sender),
     };

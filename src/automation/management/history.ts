@@ -8,6 +8,7 @@ import { triggerTypes, type TriggerType } from '../triggers/types/registry.js';
 import { cutText } from '../triggers/mapped-context.js';
 import { attemptsOf } from '../outbox/deliveries.store.js';
 import { work as workShape, type MessageSealer } from '../messages/message-payload.js';
+import { subAgentStep, subAgentSteps } from './sub-agent-steps.js';
 import { present } from './triggers.js';
 import { findTrigger, type TriggerRow } from '../triggers/triggers.store.js';
 import { countTriggered, listSteps, type TriggeredPage } from '../../conversations/sessions/index.js';
@@ -49,6 +50,8 @@ export const enrichedAnswer = executionAnswer.extend({
       state: z.string(),
       started_at: moment,
       finished_at: moment.nullable(),
+      agent_id: z.uuid().optional().describe('The sub-agent that the step asked.'),
+      steps: z.array(subAgentStep).optional().describe('What the sub-agent did, of the same form.'),
     }),
   ),
   context: z
@@ -123,13 +126,14 @@ export class History {
         model: row.model,
         provider: row.provider,
         cost: row.cost,
-        steps: steps.map(({ number, kind, name, state, started_at, finished_at }) => ({
+        steps: steps.map(({ number, kind, name, state, detail, started_at, finished_at }) => ({
           number,
           kind,
           name,
           state,
           started_at: started_at.toISOString(),
           finished_at: finished_at?.toISOString() ?? null,
+          ...subAgentSteps(detail),
         })),
         context: redactDeep(row.input.declared_context ?? {}) as Record<string, unknown>,
         deliveries: attempts.map(({ chunk, attempt, status_code, error, started_at }) => ({

@@ -3,6 +3,7 @@ import type { OutgoingMail } from '../../infra/mail/index.js';
 import type { TenantTransaction } from '../../infra/storage/index.js';
 import type { DeliveryContent } from './delivery-content.js';
 import type { SendingAs } from '../messages/mail-addresses.js';
+import { storedMailId } from '../messages/mail-id.js';
 import { noteMail } from '../messages/mail-threads.store.js';
 
 export interface Answer {
@@ -44,7 +45,7 @@ export function answerMail(
 export function answerNote({ key, content }: Answer): { messageId: string; thread: string } | undefined {
   const { reply, mail } = content;
   if (reply === undefined || mail === undefined) return undefined;
-  return { messageId: messageIdOf(key, reply.from), thread: mail.thread };
+  return { messageId: storedMailId(messageIdOf(key, reply.from)), thread: mail.thread };
 }
 
 /** Must run in the transaction that puts the answer into the outbox. */
@@ -57,7 +58,7 @@ export async function noteAnswer(
   if (note !== undefined) await noteMail(scope, tx, { triggerId, ...note });
 }
 
-/** Without angle brackets, as ids are stored. */
+/** Without angle brackets. */
 function messageIdOf(key: string, from: string): string {
   return `${key}@${from.slice(from.lastIndexOf('@') + 1)}`;
 }

@@ -16,6 +16,7 @@ import { consumerOperations } from './operations.js';
 export { type FactsRow, factsStatement } from './facts.store.js';
 export { type ConsumerTouch, touchConsumer, touchStatement } from './consumers.store.js';
 
+export { consumerRemovals } from './removal.store.js';
 export { denylistTopic } from './denylist.js';
 
 export interface ConsumersSubject {

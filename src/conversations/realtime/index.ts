@@ -11,6 +11,7 @@ import { removeOld } from './realtime.store.js';
 export type { Envelope, RealtimeEvent } from './events.js';
 export {
   forgetEventsOfConsumer,
+  realtimeRemovals,
   realtimeStatement,
   realtimeTopic,
   type RealtimeEventRow,
@@ -19,6 +20,8 @@ export {
 
 /** Every node removes old events, each at its own time. */
 const removeEveryMs = 60_000;
+/** Small, so that other transactions do not wait long for locks or disk space. */
+const removedMax = 500;
 
 export interface RealtimeSubject {
   readonly operations: readonly Operation[];
@@ -39,7 +42,7 @@ export function createRealtime(
   const removal = (waitMs: number) =>
     time.after(waitMs, () => {
       timer = removal(removeEveryMs);
-      removeOld(store).catch((error: unknown) => report('removing old realtime events', error));
+      removeOld(store, removedMax).catch((error: unknown) => report('removing old realtime events', error));
     });
   let timer = removal(removeEveryMs * random.fraction());
   return {

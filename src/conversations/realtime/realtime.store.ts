@@ -3,6 +3,8 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import {
   type HotReads,
   type HotStatement,
+  type Removal,
+  removalFrom,
   sql,
   type Store,
   type TenantTransaction,
@@ -59,12 +61,21 @@ export function readAfter(reads: HotReads, scope: TenantScope, number: number): 
 }
 
 /** The directory role sees only events that are too old to be read. */
-export function removeOld(store: Store): Promise<void> {
-  return store.directory(async (tx) => {
-    await tx.query(sql.typeAlias('nothing')`
-      delete from realtime_events where at < now() - interval '10 minutes'`);
-  });
+export async function removeOld(store: Store, rowsMax: number): Promise<void> {
+  let count = rowsMax;
+  while (count === rowsMax) {
+    count = await store.directory(async (tx) => {
+      const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+        delete from realtime_events where (tenant_id, id) in (
+          select tenant_id, id from realtime_events where at < now() - interval '10 minutes'
+          order by at limit ${rowsMax})`);
+      return rowCount;
+    });
+  }
 }
+
+/** For a tenant that is being deleted. */
+export const realtimeRemovals: readonly Removal[] = [removalFrom(sql.fragment`realtime_events`)];
 
 /** A tenant has the events of ten minutes. */
 export async function forgetEventsOfConsumer(tx: TenantTransaction, key: string): Promise<void> {

@@ -36,12 +36,14 @@ export {
   forgetExecutions,
   forgetLogs,
   forgetMessages,
+  type OldSession,
   sessionsBefore,
 } from './retention.store.js';
 export { sessionRemovals } from './removal.store.js';
 export { listSteps } from './reads.store.js';
 export {
   countTriggered,
+  sumTriggered,
   findTriggered,
   hasMessage,
   lastTriggerOf,

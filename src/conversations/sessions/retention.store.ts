@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { type DirectoryTransaction, sql, type TenantTransaction } from '../../infra/storage/index.js';
 
 /** Each deletes at most `rowsMax` rows older than `before` and returns how many there were. */
@@ -26,16 +27,25 @@ export async function forgetExecutions(
   return rowCount;
 }
 
-/** Sessions whose last message is older. Their actors erase them, under their fences. */
-export async function sessionsBefore(
+const oldSession = z.object({ id: z.string(), last_interaction: z.date() });
+export type OldSession = z.output<typeof oldSession>;
+
+/** Sessions whose last message is older, from the oldest on. Their actors erase them, under their fences. */
+export function sessionsBefore(
   tx: TenantTransaction,
   before: Date,
+  after: OldSession | undefined,
   rowsMax: number,
-): Promise<readonly string[]> {
-  const rows = await tx.any(sql.typeAlias('id')`
-    select id from sessions where tenant_id = ${tx.scope.tenantId} and last_interaction < ${sql.timestamp(before)}
-    order by last_interaction limit ${rowsMax}`);
-  return rows.map(({ id }) => id);
+): Promise<readonly OldSession[]> {
+  const { tenantId } = tx.scope;
+  const rest =
+    after === undefined
+      ? sql.fragment``
+      : sql.fragment`and (last_interaction, id) > (${after.last_interaction.toISOString()}::timestamptz, ${after.id}::uuid)`;
+  return tx.any(sql.type(oldSession)`
+    select id, last_interaction from sessions
+    where tenant_id = ${tenantId} and last_interaction < ${sql.timestamp(before)} ${rest}
+    order by last_interaction, id limit ${rowsMax}`);
 }
 
 /** Event logs whose readers may no longer come back. The policy hides the others. */

@@ -150,14 +150,86 @@ const counts = z.object({
 });
 
 /** Of one trigger, or of all. */
+const isTimed = sql.fragment`status in ('completed', 'timeout') and latency_ms is not null`;
+const sinceSums = sql.fragment`count(*) as total, count(*) filter (where status = 'completed') as completed,
+  count(*) filter (where status = 'failed') as failed, count(*) filter (where status = 'timeout') as timeout`;
+
+/** As text, since a Date holds no microseconds. */
+const span = z.object({
+  until: z.string().nullable(),
+  is_due: z.boolean().nullable(),
+  days: z.number(),
+});
+
+/** From the totals and the executions since, which are at most a few hours old. */
 export function countTriggered(tx: TenantTransaction, triggerId?: string): Promise<z.output<typeof counts>> {
+  const { tenantId } = tx.scope;
+  const those =
+    triggerId === undefined ? sql.fragment`trigger_id is not null` : sql.fragment`trigger_id = ${triggerId}`;
   return tx.one(sql.type(counts)`
-    select count(*) as total,
-      count(*) filter (where status = 'completed') as completed,
-      count(*) filter (where status = 'failed') as failed,
-      count(*) filter (where status = 'timeout') as timeout,
-      count(*) filter (where created_at > now() - interval '24 hours') as last_24h,
-      avg(latency_ms) filter (where status in ('completed', 'timeout'))::float8 as avg_latency_ms
-    from executions where tenant_id = ${tx.scope.tenantId}
-      and ${triggerId === undefined ? sql.fragment`trigger_id is not null` : sql.fragment`trigger_id = ${triggerId}`}`);
+    with summed as (
+      select coalesce(max(summed_to), '-infinity') as until from triggered_until where tenant_id = ${tenantId}
+    ),
+    facts as (
+      select total, completed, failed, timeout, 0 as last_24h, latency_ms, timed from triggered_totals
+      where tenant_id = ${tenantId} and ${those}
+      union all
+      select ${sinceSums}, 0, sum(latency_ms) filter (where ${isTimed}), count(*) filter (where ${isTimed})
+      from executions
+      where tenant_id = ${tenantId} and ${those} and created_at >= (select until from summed)
+      union all
+      select 0, 0, 0, 0, count(*), 0, 0 from executions
+      where tenant_id = ${tenantId} and ${those} and created_at > now() - interval '24 hours'
+    )
+    select coalesce(sum(total), 0)::int8 as total, coalesce(sum(completed), 0)::int8 as completed,
+      coalesce(sum(failed), 0)::int8 as failed, coalesce(sum(timeout), 0)::int8 as timeout,
+      coalesce(sum(last_24h), 0)::int8 as last_24h, (sum(latency_ms) / nullif(sum(timed), 0))::float8 as avg_latency_ms
+    from facts`);
+}
+
+/** Executions of this long ago are committed. */
+const settled = sql.fragment`interval '1 hour'`;
+
+/**
+ * Adds finished executions of the next days to the totals; returns how many days it went on, less than `daysMax` at the
+ * end. Processes that sum at once take turns.
+ */
+export async function sumTriggered(tx: TenantTransaction, daysMax: number): Promise<number> {
+  const { tenantId } = tx.scope;
+  await tx.query(sql.typeAlias('nothing')`
+    insert into triggered_until values (${tenantId}, '-infinity') on conflict do nothing`);
+  await tx.query(sql.typeAlias('nothing')`
+    select from triggered_until where tenant_id = ${tenantId} for update`);
+  // Until the first one that may still change.
+  const next = await tx.one(sql.type(span)`
+    with summed as (select summed_to from triggered_until where tenant_id = ${tenantId}),
+    bounds as (
+      select (
+        select min(created_at) from executions
+        where tenant_id = ${tenantId} and created_at >= (select summed_to from summed)
+      ) as since,
+      least(now() - ${settled}, (
+        select min(created_at) from executions where tenant_id = ${tenantId} and outcome is null
+      )) as until
+    )
+    select until::text, coalesce(ceil(extract(epoch from until - since) / 86400), 0)::int as days,
+      until > since as is_due
+    from (select since, least(until, since + ${daysMax} * interval '24 hours') as until from bounds) bounded`);
+  if (next.until === null || next.is_due !== true) return 0;
+  const until = sql.fragment`${next.until}::timestamptz`;
+  await tx.query(sql.typeAlias('nothing')`
+    insert into triggered_totals as t (tenant_id, trigger_id, total, completed, failed, timeout, latency_ms, timed)
+    select ${tenantId}::uuid, trigger_id, ${sinceSums}, coalesce(sum(latency_ms) filter (where ${isTimed}), 0),
+      count(*) filter (where ${isTimed})
+    from executions
+    where tenant_id = ${tenantId} and trigger_id is not null and created_at < ${until}
+      and created_at >= (select summed_to from triggered_until where tenant_id = ${tenantId})
+    group by trigger_id order by trigger_id
+    on conflict (tenant_id, trigger_id) do update set
+      total = t.total + excluded.total, completed = t.completed + excluded.completed, failed = t.failed + excluded.failed,
+      timeout = t.timeout + excluded.timeout, latency_ms = t.latency_ms + excluded.latency_ms,
+      timed = t.timed + excluded.timed`);
+  await tx.query(sql.typeAlias('nothing')`
+    update triggered_until set summed_to = ${until} where tenant_id = ${tenantId}`);
+  return next.days;
 }

@@ -16,6 +16,7 @@ export type RunChild = (start: TurnStart, ports: TurnPorts, lineage: string) => 
 export interface SubAgentResult extends ToolResult {
   readonly usage?: Usage;
   readonly cost?: number;
+  readonly agentId?: string;
   readonly steps?: readonly ChildStep[];
 }
 
@@ -87,7 +88,13 @@ export async function callSubAgent(
   if (interruption.by !== undefined) work.totals.add(end);
   interruption.check();
   keep(end.steps);
-  return { ...resultOf(end, timeoutMs), usage: end.usage, cost: end.cost, steps: shown(steps) };
+  return {
+    ...resultOf(end, timeoutMs),
+    usage: end.usage,
+    cost: end.cost,
+    agentId: agent.id,
+    steps: shown(steps),
+  };
 }
 
 function shown(steps: ReadonlyMap<number, RecordedStep>): readonly ChildStep[] {
@@ -95,7 +102,9 @@ function shown(steps: ReadonlyMap<number, RecordedStep>): readonly ChildStep[] {
     .toSorted((one, other) => one.number - other.number)
     .slice(0, stepsMax)
     .map(({ detail, ...step }) =>
-      detail?.step === 'tool' && detail.steps !== undefined ? { ...step, steps: detail.steps } : step,
+      detail?.step === 'tool' && detail.steps !== undefined
+        ? { ...step, ...(detail.agentId !== undefined && { agentId: detail.agentId }), steps: detail.steps }
+        : step,
     );
 }
 

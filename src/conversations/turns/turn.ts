@@ -89,6 +89,7 @@ export interface RecordedStep {
 
 /** A step of a sub-agent's turn. Sub-agents of its own have theirs below it. */
 export interface ChildStep extends Omit<RecordedStep, 'detail'> {
+  readonly agentId?: string;
   readonly steps?: readonly ChildStep[];
 }
 
@@ -115,6 +116,8 @@ export type StepDetail =
       /** The usage of a sub-agent's model rounds. */
       readonly usage?: Usage;
       readonly cost?: number;
+      /** The sub-agent that was asked. */
+      readonly agentId?: string;
       /** What a sub-agent did: its steps, without their texts, which the answer holds as far as they matter. */
       readonly steps?: readonly ChildStep[];
       /** The recorded steps of a sub-agent that waited for an approval, or goes on after it; absent once it has ended. */

@@ -3,7 +3,7 @@ import type { Time } from '../../../cluster/index.js';
 import { modelTiersOf, plans } from '../../kernel/plans/index.js';
 import { declare, one, oneShape, type Operation, tenantCaller } from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
-import { momentText, rangeOf, wholeHours } from '../telemetry/index.js';
+import { momentText, rangeOf, partsOf } from '../telemetry/index.js';
 import { usageGroups, usageTotals } from '../usage/index.js';
 import { labelsOf, type Names } from './labels.js';
 
@@ -80,9 +80,8 @@ export function billingOperations({ store, time, names }: BillingOperationParts)
       ).extend({ count: z.int() }),
       handle: async ({ caller: { scope }, query }) => {
         const range = rangeOf(query, time.wallMs(), daysDefault);
-        const whole = wholeHours(range);
         const { total, groups } = await store.inTenant(scope, (tx) =>
-          usageTotals(scope, tx, { ...range, whole }, query.group_by),
+          usageTotals(scope, tx, { ...range, ...partsOf(range) }, query.group_by),
         );
         const labelOf = await labelsOf(
           names,

@@ -31,10 +31,32 @@ export function readTools(
 ): Promise<readonly ToolCount[]> {
   const agent = agentId ?? null;
   return tx.any(sql.type(toolsRow)`
-    select x.agent_id, s.name, count(*)::bigint as count
-    from reports.execution_steps s join reports.executions x on x.tenant_id = s.tenant_id and x.id = s.execution_id
-    where s.tenant_id = ${tx.scope.tenantId} and s.kind = 'tool' and s.started_at >= ${from.toISOString()}::timestamptz
-      and s.started_at < ${to.toISOString()}::timestamptz and (${agent}::uuid is null or x.agent_id = ${agent}::uuid)
+    select t.agent_id, t.name, count(*)::bigint as count from (
+      select x.agent_id, s.name
+      from reports.execution_steps s join reports.executions x on x.tenant_id = s.tenant_id and x.id = s.execution_id
+      where s.tenant_id = ${tx.scope.tenantId} and s.kind = 'tool'
+        and s.started_at >= ${from.toISOString()}::timestamptz and s.started_at < ${to.toISOString()}::timestamptz
+      union all
+      select c.agent_id, c.name from reports.sub_agent_steps c
+      where c.tenant_id = ${tx.scope.tenantId} and c.kind = 'tool' and c.agent_id is not null
+        and c.called_at >= ${from.toISOString()}::timestamptz and c.called_at < ${to.toISOString()}::timestamptz
+    ) t
+    where ${agent}::uuid is null or t.agent_id = ${agent}::uuid
+    group by 1, 2`);
+}
+
+/** Sub-agents by the tool that asks them. */
+export function readSubAgents(
+  tx: TenantTransaction,
+  { from, to }: Range,
+  agentId: string | undefined,
+): Promise<readonly ToolCount[]> {
+  const agent = agentId ?? null;
+  return tx.any(sql.type(toolsRow)`
+    select c.agent_id, c.name, count(*)::bigint as count from reports.sub_agent_steps c
+    where c.tenant_id = ${tx.scope.tenantId} and c.kind = 'agent' and c.agent_id is not null
+      and c.called_at >= ${from.toISOString()}::timestamptz and c.called_at < ${to.toISOString()}::timestamptz
+      and (${agent}::uuid is null or c.agent_id = ${agent}::uuid)
     group by 1, 2`);
 }
 

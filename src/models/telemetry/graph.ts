@@ -1,6 +1,13 @@
 /** The graph of triggers, agents, models and tools. Both ends of every connection are nodes. */
 import type { TenantTransaction } from '../../infra/storage/index.js';
-import { readNames, readTools, readTurns, type ToolCount, type TurnCount } from './graph.store.js';
+import {
+  readNames,
+  readSubAgents,
+  readTools,
+  readTurns,
+  type ToolCount,
+  type TurnCount,
+} from './graph.store.js';
 import type { Edge } from './paths.store.js';
 import type { Range } from './range.js';
 import { readShares } from './totals.store.js';
@@ -26,10 +33,12 @@ export async function readGraph(
 ): Promise<Graph> {
   const turns = await readTurns(tx, range, agentId);
   const tools = await readTools(tx, range, agentId);
+  const subAgents = await readSubAgents(tx, range, agentId);
   const shares = await readShares(tx, range, { agentId });
   const counts = new Counts();
   addTurns(counts, turns);
   addTools(counts, tools);
+  addSubAgents(counts, subAgents);
   addModels(counts, shares);
   const named = [...counts.nodes.values()].filter(({ type }) => type === 'agent' || type === 'trigger');
   const names = await readNames(
@@ -79,6 +88,15 @@ function addTools(counts: Counts, tools: readonly ToolCount[]): void {
     counts.node('agent', agent, agent, 0);
     counts.node('tool', `tool:${name}`, name, count);
     counts.edge(agent, `tool:${name}`, count);
+  }
+}
+
+/** With a filter by the sub-agent, the tool that asks it is a node without calls of its own. */
+function addSubAgents(counts: Counts, asked: readonly ToolCount[]): void {
+  for (const { agent_id: agent, name, count } of asked) {
+    counts.node('tool', `tool:${name}`, name, 0);
+    counts.node('agent', agent, agent, 0);
+    counts.edge(`tool:${name}`, agent, count);
   }
 }
 

@@ -4,7 +4,7 @@ import type { Platform } from '../../infra/platform/index.js';
 import { telemetryOperations } from './operations.js';
 
 export { callsExport } from './exports.js';
-export { momentText, rangeOf, wholeHours } from './range.js';
+export { momentText, partsOf, rangeOf } from './range.js';
 
 export function createTelemetry(
   { store, time }: Pick<Platform, 'store' | 'time'>,

@@ -98,6 +98,10 @@ const sessionRow = z.object({
 });
 export type SessionRow = z.output<typeof sessionRow>;
 
+/**
+ * The newest sessions are found one after the other from the newest call on, and only their calls are summed. All
+ * sessions are counted in the index.
+ */
 export async function readSessions(
   tx: TenantTransaction,
   range: Range,
@@ -110,13 +114,28 @@ export async function readSessions(
       select count(distinct c.session_id)::bigint as total from reports.calls c where ${which}`,
   );
   const rows = await tx.any(sql.type(sessionRow)`
-    select c.session_id, (array_agg(c.agent_id order by c.started_at desc))[1] as agent_id,
-      min(c.started_at) as first_interaction, max(c.started_at) as last_interaction, count(*)::bigint as total_calls,
-      sum(c.input_tokens + c.output_tokens)::bigint as total_tokens, sum(c.cost::numeric)::float8 as cost,
-      sum(c.response_time_ms)::float8 as total_latency_ms,
-      count(*) filter (where c.status = 'error')::bigint as errors
-    from reports.calls c where ${which}
-    group by c.session_id order by last_interaction desc, c.session_id limit ${limit}`);
+    with recursive newest (found, session_id, started_at) as (
+      select array[]::uuid[], null::uuid, ${range.to.toISOString()}::timestamptz
+      union all
+      select n.found || f.session_id, f.session_id, f.started_at
+      from newest n cross join lateral (
+        select c.session_id, c.started_at from reports.calls c
+        where ${which} and c.started_at <= n.started_at and c.session_id <> all(n.found)
+        order by c.started_at desc, c.session_id limit 1
+      ) f
+      where cardinality(n.found) < ${limit}
+    )
+    select s.* from newest n cross join lateral (
+      select c.session_id, (array_agg(c.agent_id order by c.started_at desc))[1] as agent_id,
+        min(c.started_at) as first_interaction, max(c.started_at) as last_interaction, count(*)::bigint as total_calls,
+        sum(c.input_tokens + c.output_tokens)::bigint as total_tokens, sum(c.cost::numeric)::float8 as cost,
+        sum(c.response_time_ms)::float8 as total_latency_ms,
+        count(*) filter (where c.status = 'error')::bigint as errors
+      from reports.calls c where ${which} and c.session_id = n.session_id
+      group by c.session_id
+    ) s
+    where n.session_id is not null
+    order by s.last_interaction desc, s.session_id`);
   return { rows, total };
 }
 

@@ -19,7 +19,7 @@ import { agentRangeQuery, hoursQuery, logQuery, metricsQuery, rangeQuery, sessio
 import { lastHours, rangeOf } from './range.js';
 import * as report from './reports.js';
 import * as shapes from './shapes.js';
-import { readDays, readHours, readShares } from './totals.store.js';
+import { readChosenHours, readDays, readHours, readShares } from './totals.store.js';
 
 export interface TelemetryParts {
   readonly store: Store;
@@ -114,7 +114,7 @@ export function telemetryOperations({ store, time, version }: TelemetryParts): r
       output: oneShape(z.array(shapes.hourUse)),
       async handle({ caller, query }: Asked<z.output<typeof hoursQuery>>) {
         const range = lastHours(query.hours, time.wallMs());
-        const hours = await store.inTenant(caller.scope, (tx) => readHours(tx, range, filterOf(query)));
+        const hours = await store.inTenant(caller.scope, (tx) => readChosenHours(tx, range, filterOf(query)));
         return one(report.hoursReport(hours, range));
       },
     }),

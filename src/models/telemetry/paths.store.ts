@@ -28,7 +28,7 @@ const loopRow = z.object({
   errors: z.number(),
 });
 
-/** The steps of a range: each model call by its source, each tool call by its name. */
+/** The steps of a range, of sub-agents too: each model call by its source, each tool call by its name. */
 function steps(tx: TenantTransaction, { from, to }: Range, agentId: string | undefined) {
   const { tenantId } = tx.scope;
   const within = sql.fragment`>= ${from.toISOString()}::timestamptz`;
@@ -46,6 +46,12 @@ function steps(tx: TenantTransaction, { from, to }: Range, agentId: string | und
     from reports.execution_steps s join reports.executions x on x.tenant_id = s.tenant_id and x.id = s.execution_id
     where s.tenant_id = ${tenantId} and s.kind = 'tool' and s.started_at ${within} and s.started_at ${before}
       and (${agent}::uuid is null or x.agent_id = ${agent}::uuid)
+    union all
+    select 'tool:' || c.name, c.execution_id, x.session_id, c.agent_id, c.started_at, c.number, 0,
+      coalesce(extract(epoch from c.finished_at - c.started_at) * 1000, 0)::float8, c.state in ('failed', 'timeout')
+    from reports.sub_agent_steps c join reports.executions x on x.tenant_id = c.tenant_id and x.id = c.execution_id
+    where c.tenant_id = ${tenantId} and c.kind = 'tool' and c.called_at ${within} and c.called_at ${before}
+      and (${agent}::uuid is null or c.agent_id = ${agent}::uuid)
   )`;
 }
 

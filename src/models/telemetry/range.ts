@@ -1,14 +1,26 @@
-/** Time ranges as the endpoints accept them. Reports read whole hours from sums and the rest from rows. */
+/** Time ranges as the endpoints accept them. Reports read whole days and hours from sums and the rest from rows. */
 import { dayMs, type Moment, momentText, type Range, rangeOf } from '../../http/operations/index.js';
 
 export { dayMs, type Moment, momentText, type Range, rangeOf };
 
 const hourMs = 3_600_000;
 
-/** The whole hours in a range; start and end are equal if there are none. */
-export function wholeHours({ from, to }: Range): Range {
-  const first = Math.ceil(from.getTime() / hourMs) * hourMs;
-  const last = Math.floor(to.getTime() / hourMs) * hourMs;
+export interface RangeParts {
+  /** The whole hours within a range. */
+  readonly hours: Range;
+  /** The whole days (UTC) within it. */
+  readonly days: Range;
+}
+
+/** What sums cover of a range. A part without an hour or a day is empty, at the end of the part around it. */
+export function partsOf(range: Range): RangeParts {
+  const hours = wholeIn(range, hourMs);
+  return { hours, days: wholeIn(hours, dayMs) };
+}
+
+function wholeIn({ from, to }: Range, unitMs: number): Range {
+  const first = Math.ceil(from.getTime() / unitMs) * unitMs;
+  const last = Math.floor(to.getTime() / unitMs) * unitMs;
   return first < last ? { from: new Date(first), to: new Date(last) } : { from: to, to };
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { sql, type TenantTransaction } from '../../infra/storage/index.js';
-import { type Range, wholeHours } from './range.js';
+import { partsOf, type Range, type RangeParts } from './range.js';
 import type { Share } from './totals.js';
 
 export interface CallFilter {
@@ -43,30 +43,49 @@ const summed = sql.fragment`
   sum(cached_tokens)::bigint as cached_tokens, sum(cache_creation_tokens)::bigint as cache_creation_tokens,
   sum(fallbacks)::bigint as fallbacks`;
 
-/** The sums of the whole hours and the rows of the rest at both ends: exact, and cheap over any range. */
-function facts(tx: TenantTransaction, range: Range, filter: CallFilter) {
+const at = (moment: Date) => sql.fragment`${moment.toISOString()}::timestamptz`;
+
+/** Until when the days of a range are summed: later days are read as hours. */
+function summedTo(tx: TenantTransaction, { days }: RangeParts) {
+  return sql.fragment`(select greatest(${at(days.from)}, least(${at(days.to)}, coalesce(max(summed_to), '-infinity')))
+    from reports.summed_days where tenant_id = ${tx.scope.tenantId})`;
+}
+
+const ofSums = sql.fragment`
+  nullif(h.agent_id, '00000000-0000-0000-0000-000000000000'::uuid) as agent_id, h.provider, h.model, h.call_source,
+  h.status, h.failure, h.calls, h.vendor_calls, h.input_tokens + h.output_tokens as tokens, h.cost, h.response_time_ms,
+  h.latency, h.cache_hits, h.cached_tokens, h.cache_creation_tokens, h.fallbacks`;
+
+/** The sums of whole hours, but those of summed days, and the rows of the rest at both ends. */
+function besideDays(tx: TenantTransaction, range: Range, parts: RangeParts) {
   const { tenantId } = tx.scope;
-  const whole = wholeHours(range);
+  const { hours, days } = parts;
+  return sql.fragment`
+    select h.hour, ${ofSums} from reports.call_hours h
+    where h.tenant_id = ${tenantId} and h.hour >= ${at(hours.from)} and h.hour < ${at(days.from)} and h.calls > 0
+    union all
+    select h.hour, ${ofSums} from reports.call_hours h
+    where h.tenant_id = ${tenantId} and h.hour >= ${summedTo(tx, parts)} and h.hour < ${at(hours.to)} and h.calls > 0
+    union all
+    select date_trunc('hour', c.started_at, 'UTC'), c.agent_id, c.provider, c.model, c.call_source, c.status,
+      case when c.status = 'error' then coalesce(c.failure, 'unknown') else '' end, 1, (not c.from_cache)::int,
+      c.input_tokens + c.output_tokens, c.cost::numeric, c.response_time_ms, c.latency,
+      (c.from_cache or c.cached_tokens > 0)::int, c.cached_tokens, c.cache_creation_tokens,
+      (c.model <> c.first_model and c.status = 'success')::int
+    from reports.calls c
+    where c.tenant_id = ${tenantId}
+      and ((c.started_at >= ${at(range.from)} and c.started_at < ${at(hours.from)})
+        or (c.started_at >= ${at(hours.to)} and c.started_at < ${at(range.to)}))`;
+}
+
+/** Exact, and cheap over any range. */
+function facts(tx: TenantTransaction, range: Range, filter: CallFilter, parts = partsOf(range)) {
   const { agentId = null, provider = null, model = null, status = null } = filter;
-  const at = (moment: Date) => sql.fragment`${moment.toISOString()}::timestamptz`;
   return sql.fragment`facts as (
     select * from (
-      select h.hour, nullif(h.agent_id, '00000000-0000-0000-0000-000000000000'::uuid) as agent_id, h.provider, h.model,
-        h.call_source, h.status, h.failure, h.calls, h.vendor_calls, h.input_tokens + h.output_tokens as tokens, h.cost,
-        h.response_time_ms, h.latency, h.cache_hits, h.cached_tokens, h.cache_creation_tokens, h.fallbacks
-      from reports.call_hours h
-      where h.tenant_id = ${tenantId} and h.hour >= ${at(whole.from)} and h.hour < ${at(whole.to)}
-        and h.calls > 0
-      union all
-      select date_trunc('hour', c.started_at, 'UTC'), c.agent_id, c.provider, c.model, c.call_source, c.status,
-        case when c.status = 'error' then coalesce(c.failure, 'unknown') else '' end, 1, (not c.from_cache)::int,
-        c.input_tokens + c.output_tokens, c.cost::numeric, c.response_time_ms, c.latency,
-        (c.from_cache or c.cached_tokens > 0)::int, c.cached_tokens, c.cache_creation_tokens,
-        (c.model <> c.first_model and c.status = 'success')::int
-      from reports.calls c
-      where c.tenant_id = ${tenantId}
-        and ((c.started_at >= ${at(range.from)} and c.started_at < ${at(whole.from)})
-          or (c.started_at >= ${at(whole.to)} and c.started_at < ${at(range.to)}))
+      select h.day as hour, ${ofSums} from reports.call_days h
+      where h.tenant_id = ${tx.scope.tenantId} and h.day >= ${at(parts.days.from)} and h.day < ${summedTo(tx, parts)}
+      union all ${besideDays(tx, range, parts)}
     ) f
     where (${agentId}::uuid is null or f.agent_id = ${agentId}::uuid)
       and (${provider}::text is null or f.provider = ${provider}::text)
@@ -85,15 +104,31 @@ export function readShares(
     select agent_id, provider, model, call_source, status, failure, ${summed} from facts group by 1, 2, 3, 4, 5, 6`);
 }
 
-export function readHours(
+const ofHour = sql.fragment`sum(calls)::bigint as calls, sum(tokens)::bigint as tokens, sum(cost)::float8 as cost`;
+
+/** Hours with calls. */
+export function readHours(tx: TenantTransaction, range: Range): Promise<readonly HourSums[]> {
+  const parts = partsOf(range);
+  return tx.any(sql.type(hourRow)`
+    select hour, ${ofHour} from (
+      select t.hour, t.calls, t.tokens, t.cost from reports.hour_totals t
+      where t.tenant_id = ${tx.scope.tenantId} and t.hour >= ${at(parts.days.from)} and t.hour < ${summedTo(tx, parts)}
+      union all
+      select r.hour, r.calls, r.tokens, r.cost from (${besideDays(tx, range, parts)}) r
+    ) f group by 1 order by 1`);
+}
+
+/** The same of some calls, for short ranges: the days are read as hours. */
+export function readChosenHours(
   tx: TenantTransaction,
   range: Range,
-  filter: CallFilter = {},
+  filter: CallFilter,
 ): Promise<readonly HourSums[]> {
+  const { hours } = partsOf(range);
+  const parts = { hours, days: { from: hours.to, to: hours.to } };
   return tx.any(sql.type(hourRow)`
-    with ${facts(tx, range, filter)} 
-    select hour, sum(calls)::bigint as calls, sum(tokens)::bigint as tokens, sum(cost)::float8 as cost
-    from facts group by 1 order by 1`);
+    with ${facts(tx, range, filter, parts)}
+    select hour, ${ofHour} from facts group by 1 order by 1`);
 }
 
 export function readDays(tx: TenantTransaction, range: Range): Promise<readonly DaySums[]> {

@@ -1,5 +1,4 @@
-import { z } from 'zod';
-import { type BatchTarget, insertTarget, sql, type Store } from '../../infra/storage/index.js';
+import { type BatchTarget, insertTarget } from '../../infra/storage/index.js';
 import { callFacts, hoursAdded } from './hours.store.js';
 
 /** A model call as telemetry stores it. Times are ISO 8601, as the columns take them. */
@@ -69,10 +68,3 @@ export const callTarget: BatchTarget<CallRow, 'recorded'> = {
   ...inserted,
   outcomes: (rows) => rows.map(() => 'recorded'),
 };
-
-/** Creates the partitions for this month and the next ones. */
-export async function preparePartitions(store: Store, now: Date): Promise<void> {
-  await store.directory((tx) =>
-    tx.any(sql.type(z.object({}))`select prepare_call_partitions(${now.toISOString()}::timestamptz)`),
-  );
-}

@@ -27,18 +27,18 @@ const sums = sql.fragment`sum(f.calls)::int8 as calls, sum(f.input_tokens)::int8
 /** Whole hours come from their sums, the partial hours at both ends from rows. */
 export function installationTotals(
   tx: DirectoryTransaction,
-  { from, to, whole }: UsageRange,
+  { from, to, hours }: Omit<UsageRange, 'days'>,
   group: InstallationGroup,
 ): Promise<readonly InstallationTotals[]> {
   const at = (moment: Date) => sql.fragment`${moment.toISOString()}::timestamptz`;
   return tx.any(sql.type(totals)`
     with facts as (
       select tenant_id, hour as at, provider, model, calls, input_tokens, output_tokens, cost from call_hours
-      where hour >= ${at(whole.from)} and hour < ${at(whole.to)} and calls > 0
+      where hour >= ${at(hours.from)} and hour < ${at(hours.to)} and calls > 0
       union all
       select tenant_id, started_at, provider, model, 1, input_tokens, output_tokens, cost::numeric from calls
-      where (started_at >= ${at(from)} and started_at < ${at(whole.from)})
-        or (started_at >= ${at(whole.to)} and started_at < ${at(to)})
+      where (started_at >= ${at(from)} and started_at < ${at(hours.from)})
+        or (started_at >= ${at(hours.to)} and started_at < ${at(to)})
     )
     select ${keys[group]} as key, ${sums} from facts f
     group by 1 order by ${group === 'day' ? sql.fragment`1` : sql.fragment`sum(f.cost) desc, 1`}`);

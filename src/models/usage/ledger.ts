@@ -7,7 +7,8 @@ import type { Timer } from '../../../cluster/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { Platform } from '../../infra/platform/index.js';
 import { type BatchWriter, StoreError } from '../../infra/storage/index.js';
-import { type CallRow, callTarget, preparePartitions } from './calls.store.js';
+import { type CallRow, callTarget } from './calls.store.js';
+import { preparePartitions } from './partitions.store.js';
 import { type UnrecordedSpan, unrecordedTarget } from './unrecorded.store.js';
 import {
   type Recorded,

@@ -36,35 +36,43 @@ export interface UsageRange {
   readonly from: Date;
   /** Exclusive. */
   readonly to: Date;
-  /** The whole hours within the range; both ends are equal if there are none. */
-  readonly whole: { readonly from: Date; readonly to: Date };
+  /** The whole hours and the whole days (UTC) within the range, or empty ranges at its end. */
+  readonly hours: { readonly from: Date; readonly to: Date };
+  readonly days: { readonly from: Date; readonly to: Date };
 }
 
 /**
- * Sums of the closed attempts of a range: of whole hours from their sums, of the partial hours at both ends from rows. A
- * call counts with its first attempt, so that each call counts once whatever the groups are.
+ * Sums of the closed attempts of a range: of whole days and whole hours from their sums, of the partial hours at both ends
+ * from rows. A call counts with its first attempt, so that each call counts once whatever the groups are.
  */
 export async function usageTotals(
   scope: TenantScope,
   tx: TenantTransaction,
-  { from, to, whole }: UsageRange,
+  { from, to, hours, days }: UsageRange,
   group: UsageGroup,
 ): Promise<UsageReport> {
   const at = (moment: Date) => sql.fragment`${moment.toISOString()}::timestamptz`;
-  const rows = await tx.any(sql.type(totalsRow)`
-    with facts as (
+  // Days that are not summed yet are read as hours.
+  const summed = sql.fragment`(select greatest(${at(days.from)}, least(${at(days.to)}, coalesce(max(summed_to), '-infinity')))
+    from summed_days where tenant_id = ${scope.tenantId})`;
+  const ofHours = (within: ReturnType<typeof at>) => sql.fragment`
       select h.hour, h.agent_id, h.model, h.key_id, h.user_id, h.call_source, h.payer, h.ledger_calls as calls,
         h.ledger_input_tokens as input_tokens, h.ledger_output_tokens as output_tokens, h.ledger_cost as cost
-      from call_hours h
-      where h.tenant_id = ${scope.tenantId} and h.hour >= ${at(whole.from)} and h.hour < ${at(whole.to)}
-        and h.payer <> 'none'
+      from call_hours h where h.tenant_id = ${scope.tenantId} and ${within} and h.payer <> 'none'`;
+  const rows = await tx.any(sql.type(totalsRow)`
+    with facts as (
+      select d.day as hour, d.agent_id, d.model, d.key_id, d.user_id, d.call_source, d.payer, d.calls, d.input_tokens,
+        d.output_tokens, d.cost
+      from ledger_days d where d.tenant_id = ${scope.tenantId} and d.day >= ${at(days.from)} and d.day < ${summed}
+      union all ${ofHours(sql.fragment`h.hour >= ${at(hours.from)} and h.hour < ${at(days.from)}`)}
+      union all ${ofHours(sql.fragment`h.hour >= ${summed} and h.hour < ${at(hours.to)}`)}
       union all
       select u.opened_at, u.agent_id, u.model, u.key_id, u.user_id, u.source, u.payer, (u.attempt_number = 1)::int,
         u.input_tokens, u.output_tokens, u.cost::numeric
       from usage_rows u
       where u.tenant_id = ${scope.tenantId} and u.outcome is not null
-        and ((u.opened_at >= ${at(from)} and u.opened_at < ${at(whole.from)})
-          or (u.opened_at >= ${at(whole.to)} and u.opened_at < ${at(to)}))
+        and ((u.opened_at >= ${at(from)} and u.opened_at < ${at(hours.from)})
+          or (u.opened_at >= ${at(hours.to)} and u.opened_at < ${at(to)}))
     ),
     keyed as (select ${keys[group]} as key, f.calls, f.input_tokens, f.output_tokens, f.cost from facts f)
     select key, grouping(key) = 1 as is_total, coalesce(sum(calls), 0)::int8 as calls,

@@ -1,11 +1,32 @@
 import { z } from 'zod';
 import type { Budget } from '../../kernel/budget.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import { type Store, sql, type TenantTransaction } from '../../infra/storage/index.js';
+import {
+  type Removal,
+  removalFrom,
+  type Store,
+  sql,
+  type TenantTransaction,
+} from '../../infra/storage/index.js';
 import type { BudgetScope } from './budgets.js';
 
 /** Longer than the longest period of a budget. */
 const daysKept = 62;
+
+/** Deletes at most `rowsMax` costs of periods that are over and returns how many there were. */
+export async function forgetCosts(tx: TenantTransaction, now: Date, rowsMax: number): Promise<number> {
+  const { tenantId } = tx.scope;
+  const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+    delete from spent_costs where (tenant_id, day, key_id, agent_id) in (
+      select tenant_id, day, key_id, agent_id from spent_costs
+      where tenant_id = ${tenantId}
+        and day < (${now.toISOString()}::timestamptz at time zone 'UTC')::date - ${daysKept}::integer
+      order by day limit ${rowsMax})`);
+  return rowCount;
+}
+
+/** For a tenant that is being deleted. */
+export const costRemovals: readonly Removal[] = [removalFrom(sql.fragment`spent_costs`)];
 
 /** The costs of the days from `since` on, such as `2026-11-01`, in billionths of a dollar. */
 export function readSpent(
@@ -37,8 +58,6 @@ export interface NoticeKey {
 /** False if it was noted before: of several processes that see a threshold, one tells of it. */
 export async function noteThreshold(tx: TenantTransaction, notice: NoticeKey): Promise<boolean> {
   const { tenantId } = tx.scope;
-  await tx.query(sql.typeAlias('nothing')`
-    delete from spent_costs where tenant_id = ${tenantId} and day < ${notice.starts}::date - ${daysKept}::integer`);
   await tx.query(sql.typeAlias('nothing')`
     delete from budget_notices where tenant_id = ${tenantId} and starts < ${notice.starts}::date - ${daysKept}::integer`);
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`

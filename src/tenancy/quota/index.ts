@@ -31,6 +31,7 @@ import { OwnTokens, type Tokens, type TokenSettlement, type TokenRequest } from 
 export { monthOf } from './calendar.js';
 export { type AppliedBudget, appliedBudget } from './budgets.js';
 export { type CostClaim, type CostReservation, openingMsMax } from './cost-ledger.js';
+export { costRemovals, forgetCosts } from './costs.store.js';
 export type { BudgetThreshold } from './cost-rows.js';
 export { FailedCredentials } from './failed-credentials.js';
 export { SlidingWindow } from './sliding-window.js';

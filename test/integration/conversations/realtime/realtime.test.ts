@@ -227,7 +227,7 @@ test.serial('events older than ten minutes are neither sent nor kept', async (t)
   await eventually(() => socket.messages.length > 0);
   t.deepEqual(numbersOf(socket.messages), [3]);
   const { removeOld } = await import('../../../../src/conversations/realtime/realtime.store.js');
-  await removeOld(bench.store);
+  await removeOld(bench.store, 1);
   const left = await bench.store.inTenant(scope, (tx) =>
     tx.anyFirst(sql.type(z.object({ number: z.string() }))`
       select data ->> 'message_id' as number from realtime_events where tenant_id = ${scope.tenantId}`),

@@ -109,6 +109,7 @@ test.serial(
     );
     const detail = steps[1]?.detail;
     t.true(detail?.step === 'tool' && (detail.usage?.outputVisible ?? 0) > 0 && (detail.cost ?? 0) > 0);
+    t.is(detail?.step === 'tool' && detail.agentId, child);
     t.deepEqual(
       detail?.step === 'tool' && detail.steps?.map(({ kind, name, state }) => [kind, name, state]),
       [

@@ -45,8 +45,8 @@ async function fill(owner: pg.Client, tenant: string): Promise<void> {
     'agent',
   );
   await insert(
-    `insert into execution_steps (tenant_id, execution_id, number, kind, name, state, started_at)
-      values ($1, $2, 1, 'tool', 'x', 'started', now())`,
+    `insert into execution_steps (tenant_id, execution_id, number, kind, name, state, detail, started_at)
+      values ($1, $2, 1, 'tool', 'x', 'finished', '{"steps": []}', now())`,
     'execution',
   );
   await insert('insert into ended_by_erasure (tenant_id, id) values ($1, $2)', 'execution');
@@ -72,6 +72,12 @@ async function fill(owner: pg.Client, tenant: string): Promise<void> {
       values ($1, now(), $2, $2, $2, 'p', 'm', 's', 'none', 'success', '', 1, 1, 1, 1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0)`,
     'agent',
   );
+  await insert('insert into summed_days values ($1, now())');
+  await insert(
+    `insert into call_days values ($1, now(), $2, 'p', 'm', 's', 'success', '', 1, 1, 1, 1, 0, 1, 1, 0, 0, 0, 0)`,
+    'agent',
+  );
+  await insert('insert into hour_totals values ($1, now(), 1, 1, 0)');
 }
 
 test.serial.before(async () => {

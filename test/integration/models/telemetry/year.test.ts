@@ -2,12 +2,14 @@
 // TROUPE_REPORT_MS=200 holds each report to that time, on a machine without other work; otherwise the times are only
 // printed. TROUPE_REPORT_GROUPS: groups of an hour. With 24, the sums of the year have 210,000 rows.
 import test from 'ava';
+import { z } from 'zod';
 import { systemTime } from '../../../../cluster/index.js';
-import { openStore, type TenantTransaction } from '../../../../src/infra/storage/index.js';
-import { wholeHours } from '../../../../src/models/telemetry/index.js';
+import { openStore, sql, type TenantTransaction } from '../../../../src/infra/storage/index.js';
+import { partsOf } from '../../../../src/models/telemetry/index.js';
 import { dashboardOf, metricsOf } from '../../../../src/models/telemetry/reports.js';
-import { readHours, readShares } from '../../../../src/models/telemetry/totals.store.js';
-import { usageGroups, usageTotals } from '../../../../src/models/usage/index.js';
+import { readSessions } from '../../../../src/models/telemetry/log.store.js';
+import { readDays, readHours, readShares } from '../../../../src/models/telemetry/totals.store.js';
+import { sumDays, usageGroups, usageTotals } from '../../../../src/models/usage/index.js';
 import { insertTenant } from '../../../support/builders/callers.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { ownerView } from '../../../support/database/owner-view.js';
@@ -40,9 +42,9 @@ test.serial('a year of ten million calls is reported from sums alone', async (t)
   });
   const scope = await insertTenant(store);
   await owner.query(fill, [scope.tenantId, groups, calls]);
-  await owner.query('vacuum analyze call_hours');
+  while ((await store.inTenant(scope, (tx) => sumDays(tx, 31))) > 0);
+  await owner.query('vacuum analyze call_hours, call_days, ledger_days, hour_totals');
   const range = { from: new Date('2025-01-01T00:20:00Z'), to: new Date('2025-12-31T23:40:00Z') };
-  const whole = wholeHours(range);
 
   /** The fastest of several runs. */
   const fastest = async (
@@ -63,11 +65,69 @@ test.serial('a year of ten million calls is reported from sums alone', async (t)
     dashboardOf(await readShares(tx, range), await readHours(tx, range), range),
   );
   for (const group of usageGroups) {
-    await fastest(`usage by ${group}`, (tx) => usageTotals(scope, tx, { ...range, whole }, group));
+    await fastest(`usage by ${group}`, (tx) =>
+      usageTotals(scope, tx, { ...range, ...partsOf(range) }, group),
+    );
   }
-  const { total } = await store.inTenant(scope, (tx) => usageTotals(scope, tx, { ...range, whole }, 'payer'));
+  const { total } = await store.inTenant(scope, (tx) =>
+    usageTotals(scope, tx, { ...range, ...partsOf(range) }, 'payer'),
+  );
   t.is(total.calls, calls * groups * (365 * 24 - 2));
 });
+
+test.serial(
+  'reports over a year read the rows of the partial hours and of the listed sessions alone',
+  async (t) => {
+    const store = await openStore({ databaseUrl: database.url });
+    const owner = await ownerView(database.url);
+    t.teardown(async () => {
+      await owner.end();
+      await store.close();
+    });
+    const scope = await insertTenant(store);
+    await owner.query(
+      `insert into calls (tenant_id, started_at, call_id, session_id, call_source, provider, model, first_model, status,
+       from_cache, attempts, input_tokens, output_tokens, cached_tokens, cache_creation_tokens, cost, response_time_ms,
+       input_preview, output_preview)
+     select $1, at, gen_random_uuid(), md5(((extract(epoch from at) / 3600)::bigint)::text)::uuid, 's', 'v', 'm', 'm',
+       'success', false, 1, 1, 1, 0, 0, 0, 1, '', ''
+     from generate_series('2025-01-01T00:00:00Z'::timestamptz, '2025-12-31T00:00:00Z', '20 minutes') at`,
+      [scope.tenantId],
+    );
+    await owner.query('vacuum analyze calls');
+    const range = { from: new Date('2025-02-01T00:20:00Z'), to: new Date('2025-12-30T23:41:00Z') };
+    const counted = sql.type(z.object({ rows: z.number(), scans: z.number() }))`
+    select coalesce(sum(seq_tup_read + idx_tup_fetch), 0)::int8 as rows, coalesce(sum(seq_scan), 0)::int8 as scans
+    from pg_stat_xact_user_tables where relname ~ '^(calls|usage_rows)'`;
+    const sessionsShown = 5;
+    const reports: readonly [string, number, (tx: TenantTransaction) => Promise<unknown>][] = [
+      ['shares', 20, (tx) => readShares(tx, range)],
+      ['hours', 20, (tx) => readHours(tx, range)],
+      ['days', 20, (tx) => readDays(tx, range)],
+      ['usage', 20, (tx) => usageTotals(scope, tx, { ...range, ...partsOf(range) }, 'model')],
+      // Each session has three calls. They are met on the way to the next session, and read once more.
+      ['sessions', 100, (tx) => readSessions(tx, range, undefined, sessionsShown)],
+    ];
+    for (const [name, rowsMax, report] of reports) {
+      const { rows, scans } = await store.inTenant(scope, async (tx) => {
+        await report(tx);
+        return tx.one(counted);
+      });
+      t.is(scans, 0, name);
+      if (name === 'sessions') t.true(rows > 0, 'reading is counted');
+      t.true(rows <= rowsMax, `${name} reads ${rows} rows`);
+    }
+    const { rows, total } = await store.inTenant(scope, (tx) =>
+      readSessions(tx, range, undefined, sessionsShown),
+    );
+    t.is(rows.length, sessionsShown);
+    t.true(total > 7_000);
+    t.deepEqual(
+      rows.map((row) => row.last_interaction),
+      rows.map((row) => row.last_interaction).toSorted((a, b) => b.getTime() - a.getTime()),
+    );
+  },
+);
 
 test.serial(
   'the rows of the partial hours are found by an index in tables with a year of rows',

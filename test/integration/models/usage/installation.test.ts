@@ -2,7 +2,7 @@
 import test from 'ava';
 import { systemRandom, systemTime } from '../../../../cluster/index.js';
 import { openBatchWriters, openStore } from '../../../../src/infra/storage/index.js';
-import { wholeHours } from '../../../../src/models/telemetry/index.js';
+import { partsOf } from '../../../../src/models/telemetry/index.js';
 import {
   installationGroups,
   installationTotals,
@@ -45,7 +45,7 @@ test('sums of any range are those of the rows, and whole hours need no row', asy
   }
 
   const totals = (from: Date, to: Date, group: (typeof installationGroups)[number]) =>
-    store.directory((tx) => installationTotals(tx, { from, to, whole: wholeHours({ from, to }) }, group));
+    store.directory((tx) => installationTotals(tx, { from, to, ...partsOf({ from, to }) }, group));
   const ranges = [
     [at('10:00:00'), at('13:00:00')],
     [at('09:30:00'), at('12:15:00')],

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { logTo } from '../../../support/builders/platform.js';
 import { systemRandom, systemTime } from '../../../../cluster/index.js';
 import { openBatchWriters, openStore } from '../../../../src/infra/storage/index.js';
-import { wholeHours } from '../../../../src/models/telemetry/index.js';
+import { partsOf } from '../../../../src/models/telemetry/index.js';
 import { Ledger, type OpenedRow, usageGroups, usageTotals } from '../../../../src/models/usage/index.js';
 import { insertTenant } from '../../../support/builders/callers.js';
 import { databaseOfFile } from '../../../support/database/database.js';
@@ -141,7 +141,7 @@ test('the sums of each grouping and range are those of the ledger, to a billiont
           );
           for (const group of usageGroups) {
             const { total, groups } = await store.inTenant(scope, (tx) =>
-              usageTotals(scope, tx, { ...range, whole: wholeHours(range) }, group),
+              usageTotals(scope, tx, { ...range, ...partsOf(range) }, group),
             );
             t.deepEqual(total, expected(within), group);
             const keyOf = keys[group];
