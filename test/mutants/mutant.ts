@@ -1,3 +1,6 @@
+/** `members` runs membership alone, `cluster` whole nodes, `quota` the quota of the platform on them. */
+export type Simulation = 'members' | 'cluster' | 'quota';
+
 /** A small change of one source file that takes one rule away. Some test or simulated cluster must notice it. */
 export interface Mutant {
   /** Short and unique; names the row of `docs/protocol/mutants.md`. */
@@ -10,8 +13,8 @@ export interface Mutant {
   readonly replace: string;
   /** Tests of other places than `test/unit/cluster` that may notice it, as paths or globs of sources. */
   readonly tests: readonly string[];
-  /** Which simulation may notice it. */
-  readonly simulation: 'cluster' | 'quota' | undefined;
+  /** Which simulations may notice it, the fastest first. */
+  readonly simulations: readonly Simulation[];
   /** Why nothing can notice it, for one that is known to escape. */
   readonly escapes: string | undefined;
 }
@@ -24,19 +27,24 @@ interface Change {
   readonly escapes?: string;
 }
 
-type Noticing = Partial<Pick<Mutant, 'tests' | 'simulation'>>;
+type Noticing = Partial<Pick<Mutant, 'tests' | 'simulations'>>;
 
 /** The mutants of one file. */
 export function mutantsOf(file: string, changes: readonly Change[], noticing: Noticing = {}): Mutant[] {
-  const simulation = file.startsWith('cluster/') ? ('cluster' as const) : undefined;
+  const simulations = simulationsOf(file);
   return changes.map((change) => ({
     escapes: undefined,
     tests: [],
-    simulation,
+    simulations,
     ...noticing,
     ...change,
     file,
   }));
+}
+
+function simulationsOf(file: string): readonly Simulation[] {
+  if (file.startsWith('cluster/membership/')) return ['members', 'cluster'];
+  return file.startsWith('cluster/') ? ['cluster'] : [];
 }
 
 /** The mutated text of the file. Throws if the code has moved, so that no mutant is tried on unchanged code. */

@@ -1,9 +1,9 @@
-import type { Mutant } from './mutant.js';
+import type { Mutant, Simulation } from './mutant.js';
 
 /** What noticed a mutant. */
 export type Outcome =
   | { readonly caughtBy: 'test'; readonly path: string; readonly title: string }
-  | { readonly caughtBy: 'seed' | 'quota seed'; readonly seed: number }
+  | { readonly caughtBy: 'seed'; readonly simulation: Simulation; readonly seed: number }
   /** Neither the tests nor so many seeds noticed it. */
   | { readonly caughtBy: 'nothing'; readonly seeds: number };
 
@@ -23,9 +23,10 @@ export function readOutcomes(page: string): Map<string, Outcome> {
 function outcomeOf(cell: string): Outcome | undefined {
   const test = /^`([^`]+)`: (.*)$/.exec(cell);
   if (test !== null) return { caughtBy: 'test', path: test[1] ?? '', title: test[2] ?? '' };
-  const seed = /^(quota )?seed (\d+)$/.exec(cell);
-  if (seed !== null)
-    return { caughtBy: seed[1] === undefined ? 'seed' : 'quota seed', seed: Number(seed[2]) };
+  const seed = /^seed (\d+) of (members|cluster|quota)$/.exec(cell);
+  if (seed !== null) {
+    return { caughtBy: 'seed', simulation: seed[2] as Simulation, seed: Number(seed[1]) };
+  }
   const escaped = /^\*\*escaped\*\* .*?(\d+) seeds/.exec(cell);
   return escaped === null ? undefined : { caughtBy: 'nothing', seeds: Number(escaped[1]) };
 }
@@ -36,8 +37,7 @@ function cellOf(outcome: Outcome | undefined, { escapes }: Mutant): string {
     case 'test':
       return `\`${outcome.path}\`: ${outcome.title}`;
     case 'seed':
-    case 'quota seed':
-      return `${outcome.caughtBy} ${outcome.seed}`;
+      return `seed ${outcome.seed} of ${outcome.simulation}`;
     case 'nothing':
       return `**escaped** the tests and ${outcome.seeds} seeds${escapes === undefined ? '' : `: ${escapes}`}`;
   }
@@ -68,7 +68,7 @@ function scoreOf(mutants: readonly Mutant[], outcomes: ReadonlyMap<string, Outco
   const found = mutants.map(({ id }) => outcomes.get(id));
   const tried = found.filter((outcome) => outcome !== undefined);
   const escaped = tried.filter(({ caughtBy }) => caughtBy === 'nothing').length;
-  const bySeeds = tried.filter(({ caughtBy }) => caughtBy === 'seed' || caughtBy === 'quota seed').length;
+  const bySeeds = tried.filter(({ caughtBy }) => caughtBy === 'seed').length;
   const caught = tried.length - escaped;
   const share = tried.length === 0 ? '' : ` (${((caught / tried.length) * 100).toFixed(1)} %)`;
   const open = mutants.length - tried.length;
@@ -80,7 +80,7 @@ function scoreOf(mutants: readonly Mutant[], outcomes: ReadonlyMap<string, Outco
 
 const introduction = `# Mutants
 
-A check that cannot fail proves nothing. Each row is a small change of the code that takes one rule away, and what noticed it: a test, or the number of the first simulated cluster (\`node scripts/simulate.mjs --seed N\`) with a violation.
+A check that cannot fail proves nothing. Each row is a small change of the code that takes one rule away, and what noticed it: a test, or the number of the first simulated cluster (\`node scripts/simulate.mjs --of members --seed N\`) with a violation.
 
 \`\`\`
 npm run mutants                    # every mutant: first what noticed it before, then its tests, then 2,000 seeds

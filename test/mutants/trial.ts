@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Mutant } from './mutant.js';
+import type { Mutant, Simulation } from './mutant.js';
 import type { Outcome } from './table.js';
 
 export interface TrialParts {
@@ -18,7 +18,7 @@ export interface TrialParts {
 const testsMs = 300_000;
 const seedsMs = 1_200_000;
 /** Most mutants that seeds notice are noticed by one of the first, sooner than by the slower tests. */
-const firstSeeds = 40;
+const firstSeeds: Readonly<Record<Simulation, number>> = { members: 400, cluster: 40, quota: 40 };
 
 /** Tries what noticed the mutant before, then the cheapest checks first; ends at the first that notices it. */
 export async function tryMutant(
@@ -26,34 +26,56 @@ export async function tryMutant(
   mutant: Mutant,
   before: Outcome | undefined,
 ): Promise<Outcome> {
-  const { simulation, tests } = mutant;
   const { seedsMax } = parts;
-  const seeds = async (first: number, last: number): Promise<Outcome | undefined> =>
-    simulation === undefined ? undefined : runSeeds(parts, simulation, first, last - first + 1);
-  const scheduled = simulation === 'cluster' ? ['test/simulation/schedules.test.ts'] : [];
   const escaped = parts.goesOn && before?.caughtBy === 'nothing' ? before.seeds : 0;
-  const firstUntil = Math.min(firstSeeds, seedsMax);
-  const soon = async (): Promise<Outcome | undefined> => {
-    const near = [...nearTests(mutant), ...tests.flatMap(testFiles)];
-    const runtime = simulation === 'cluster' ? testFiles('test/unit/cluster/') : [];
-    return (
-      (before === undefined ? undefined : await repeat(parts, before)) ??
-      (await runTests(parts, near)) ??
-      (await seeds(1, firstUntil)) ??
-      (await runTests(
-        parts,
-        runtime.filter((file) => !near.includes(file)),
-      ))
-    );
-  };
-  const late = async (): Promise<Outcome | undefined> =>
-    seedsMax <= firstUntil
-      ? undefined
-      : ((await runTests(parts, scheduled)) ?? (await seeds(Math.max(escaped, firstUntil) + 1, seedsMax)));
+  const first = escaped > 0 ? undefined : await tryFirst(parts, mutant, before);
   return (
-    (escaped === 0 ? await soon() : undefined) ??
-    (await late()) ?? { caughtBy: 'nothing', seeds: simulation === undefined ? 0 : seedsMax }
+    first ??
+    (await tryLast(parts, mutant, escaped)) ?? {
+      caughtBy: 'nothing',
+      seeds: mutant.simulations.length === 0 ? 0 : seedsMax,
+    }
   );
+}
+
+async function tryFirst(
+  parts: TrialParts,
+  mutant: Mutant,
+  before: Outcome | undefined,
+): Promise<Outcome | undefined> {
+  const known = before === undefined ? undefined : await repeat(parts, before);
+  if (known !== undefined) return known;
+  const near = [...nearTests(mutant), ...mutant.tests.flatMap(testFiles)];
+  const failed = await runTests(parts, near);
+  if (failed !== undefined) return failed;
+  for (const simulation of mutant.simulations) {
+    const found = await runSeeds(parts, simulation, 1, firstSeeds[simulation]);
+    if (found !== undefined) return found;
+  }
+  const others = isOfRuntime(mutant) ? testFiles('test/unit/cluster/') : [];
+  return runTests(
+    parts,
+    others.filter((file) => !near.includes(file)),
+  );
+}
+
+async function tryLast(parts: TrialParts, mutant: Mutant, escaped: number): Promise<Outcome | undefined> {
+  const { seedsMax } = parts;
+  if (seedsMax <= firstSeeds.cluster) return undefined;
+  const failed = isOfRuntime(mutant)
+    ? await runTests(parts, ['test/simulation/schedules.test.ts'])
+    : undefined;
+  if (failed !== undefined) return failed;
+  for (const simulation of mutant.simulations) {
+    const from = Math.max(escaped, firstSeeds[simulation]) + 1;
+    const found = await runSeeds(parts, simulation, from, seedsMax - from + 1);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function isOfRuntime({ simulations }: Mutant): boolean {
+  return simulations.includes('cluster');
 }
 
 /** The unit tests of the same subject: `cluster/membership/…` has its own in `test/unit/cluster/membership/`. */
@@ -68,9 +90,7 @@ export function repeat(parts: TrialParts, outcome: Outcome): Promise<Outcome | u
     case 'test':
       return runTests(parts, [outcome.path]);
     case 'seed':
-      return runSeeds(parts, 'cluster', outcome.seed, 1);
-    case 'quota seed':
-      return runSeeds(parts, 'quota', outcome.seed, 1);
+      return runSeeds(parts, outcome.simulation, outcome.seed, 1);
     case 'nothing':
       return Promise.resolve(undefined);
   }
@@ -118,18 +138,17 @@ function locate(title: string, files: readonly string[]): { readonly path: strin
 /** The first seed with a violation. One that does not end counts too. */
 export async function runSeeds(
   { folder, environment }: TrialParts,
-  what: 'cluster' | 'quota',
+  simulation: Simulation,
   first: number,
   count: number,
 ): Promise<Outcome | undefined> {
   if (count <= 0) return undefined;
-  const caughtBy = what === 'quota' ? 'quota seed' : 'seed';
   const program = join(folder, 'dist/test/mutants/seeds.js');
-  const run = [program, what, String(first), String(count)];
+  const run = [program, simulation, String(first), String(count)];
   const { output, code } = await outputOf(run, folder, environment, seedsMs);
   const { seed } = JSON.parse(/^\{.*\}$/m.exec(output)?.[0] ?? '{}') as { readonly seed?: number };
-  if (seed !== undefined) return { caughtBy, seed };
-  return code === 0 ? undefined : { caughtBy, seed: first };
+  if (seed !== undefined) return { caughtBy: 'seed', simulation, seed };
+  return code === 0 ? undefined : { caughtBy: 'seed', simulation, seed: first };
 }
 
 interface Ended {

@@ -28,7 +28,7 @@ test('the page of mutants is the one that their outcomes make', (t) => {
 });
 
 test('a mutant whose text is missing, or occurs twice, is refused with its name', (t) => {
-  const mutant = { id: 'gone', file: 'a.ts', rule: '', tests: [], simulation: undefined, escapes: undefined };
+  const mutant = { id: 'gone', file: 'a.ts', rule: '', tests: [], simulations: [], escapes: undefined };
   t.throws(() => mutate('x', { ...mutant, find: 'y', replace: '' }), { message: /gone.* occurs 0 times/ });
   t.throws(() => mutate('yy', { ...mutant, find: 'y', replace: '' }), { message: /gone.* occurs 2 times/ });
   t.throws(() => mutate('y', { ...mutant, find: 'y', replace: 'y' }), { message: /gone changes nothing/ });

@@ -246,14 +246,14 @@ export const leases = [
     {
       id: 'half-confirms',
       rule: 'More than half of the workers of the view must confirm.',
-      find: `(unseized && promises * 2 > workers)`,
-      replace: `(unseized && promises * 2 >= workers)`,
+      find: `!seized && promises * 2 > workers;`,
+      replace: `!seized && promises * 2 >= workers;`,
     },
     {
       id: 'confirmed-without-the-seized-number',
       rule: 'A process that goes on without Redis has read the seized number before.',
-      find: `        unseized = number <= view.number;`,
-      replace: `        unseized = number >= 0;`,
+      find: `        seized = number > view.number;`,
+      replace: `        seized = number < 0;`,
     },
     {
       id: 'unknown-number-counts-as-unseized',
@@ -261,8 +261,14 @@ export const leases = [
       find: `        outdated = false;
         settle();`,
       replace: `        outdated = false;
-        unseized = true;
+        seized = false;
         settle();`,
+    },
+    {
+      id: 'all-promises-outweigh-a-seized-number',
+      rule: 'A number that was read to be seized counts even if all workers confirm: a process that joined may have seized it.',
+      find: `seized === 'unknown' ? promises === workers : !seized && promises * 2 > workers;`,
+      replace: `promises === workers || (seized === false && promises * 2 > workers);`,
     },
     {
       id: 'confirmed-in-an-outdated-generation',

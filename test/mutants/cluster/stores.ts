@@ -2,7 +2,7 @@ import { mutantsOf } from '../mutant.js';
 
 const redis = {
   tests: ['test/integration/cluster/membership/redis-member-store.test.ts'],
-  simulation: undefined,
+  simulations: [],
 };
 
 /** Members in Redis, numbers in PostgreSQL. */
@@ -37,7 +37,7 @@ export const stores = [
         'test/integration/cluster/fencing/',
         'test/integration/cluster/membership/',
       ],
-      simulation: undefined,
+      simulations: [],
     },
   ),
   ...mutantsOf(
