@@ -1,6 +1,7 @@
 // Tries the mutants of test/mutants and writes docs/protocol/mutants.md, or, with --sample 12, only checks a fixed
 // sample of those that tests are known to catch. --only a,b: these. --new: those not tried yet, or escaped. --go-on:
-// after the seeds that a mutant has escaped. --page: only writes the page again.
+// after the seeds that a mutant has escaped. --quick: only the nearest tests and a few seeds. --page: only writes the
+// page again.
 import '../bin/supported-node.mjs';
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -22,6 +23,7 @@ const { values } = parseArgs({
     only: { type: 'string' },
     new: { type: 'boolean', default: false },
     'go-on': { type: 'boolean', default: false },
+    quick: { type: 'boolean', default: false },
     page: { type: 'boolean', default: false },
     sample: { type: 'string' },
     seeds: { type: 'string', default: '2000' },
@@ -47,6 +49,7 @@ const trial = {
   environment: { ...database?.environment, TROUPE_TEST_RUN: randomBytes(4).toString('hex') },
   seedsMax: Number(values.seeds),
   goesOn: values['go-on'],
+  isQuick: values.quick,
 };
 let escaped = 0;
 try {
@@ -87,10 +90,12 @@ async function one(mutant) {
   const restore = await workspace.apply(mutant);
   try {
     const outcome = await tryMutant(trial, mutant, before.get(id));
-    outcomes.set(id, outcome);
-    if (outcome.caughtBy === 'nothing') escaped += 1;
+    if (outcome !== undefined) outcomes.set(id, outcome);
+    if ((outcome?.caughtBy ?? 'nothing') === 'nothing') escaped += 1;
     const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
-    process.stdout.write(`${seconds.padStart(6)} s  ${id}: ${Object.values(outcome).join(', ')}\n`);
+    process.stdout.write(
+      `${seconds.padStart(6)} s  ${id}: ${Object.values(outcome ?? { not: 'noticed' }).join(', ')}\n`,
+    );
   } finally {
     restore();
   }
@@ -101,7 +106,7 @@ async function one(mutant) {
 async function checkUnchanged() {
   const seen = new Map();
   for (const { id } of chosen) {
-    const { title: _, ...outcome } = outcomes.get(id);
+    const { title: _, ...outcome } = outcomes.get(id) ?? { caughtBy: 'nothing' };
     if (outcome.caughtBy !== 'nothing') seen.set(JSON.stringify(outcome), outcome);
   }
   for (const outcome of seen.values()) {

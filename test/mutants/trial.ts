@@ -12,21 +12,24 @@ export interface TrialParts {
   readonly seedsMax: number;
   /** Only what comes after the seeds that a mutant is known to have escaped. */
   readonly goesOn: boolean;
+  /** Only the nearest tests and a few seeds, to sort a new list. */
+  readonly isQuick: boolean;
 }
 
 /** A test run or a batch of seeds that lasts longer does not end by itself. */
 const testsMs = 300_000;
 const seedsMs = 1_200_000;
 /** Most mutants that seeds notice are noticed by one of the first, sooner than by the slower tests. */
-const firstSeeds: Readonly<Record<Simulation, number>> = { members: 400, cluster: 40, quota: 40 };
+const firstSeeds: Readonly<Record<Simulation, number>> = { members: 300, cluster: 30, quota: 30 };
 
-/** Tries what noticed the mutant before, then the cheapest checks first; ends at the first that notices it. */
+/** Tries what noticed the mutant before, then the cheapest checks first; ends at the first that notices it. Undefined if a quick trial found nothing. */
 export async function tryMutant(
   parts: TrialParts,
   mutant: Mutant,
   before: Outcome | undefined,
-): Promise<Outcome> {
-  const { seedsMax } = parts;
+): Promise<Outcome | undefined> {
+  const { seedsMax, isQuick } = parts;
+  if (isQuick) return tryFirst(parts, mutant, before);
   const escaped = parts.goesOn && before?.caughtBy === 'nothing' ? before.seeds : 0;
   const first = escaped > 0 ? undefined : await tryFirst(parts, mutant, before);
   return (
@@ -46,17 +49,24 @@ async function tryFirst(
   const known = before === undefined ? undefined : await repeat(parts, before);
   if (known !== undefined) return known;
   const near = [...nearTests(mutant), ...mutant.tests.flatMap(testFiles)];
-  const failed = await runTests(parts, near);
-  if (failed !== undefined) return failed;
-  for (const simulation of mutant.simulations) {
-    const found = await runSeeds(parts, simulation, 1, firstSeeds[simulation]);
-    if (found !== undefined) return found;
-  }
-  const others = isOfRuntime(mutant) ? testFiles('test/unit/cluster/') : [];
-  return runTests(
-    parts,
-    others.filter((file) => !near.includes(file)),
-  );
+  const found =
+    (await firstSeedsOf(parts, mutant, 'members')) ??
+    (await runTests(parts, near)) ??
+    (await firstSeedsOf(parts, mutant, 'quota')) ??
+    (await firstSeedsOf(parts, mutant, 'cluster'));
+  if (found !== undefined || parts.isQuick || !isOfRuntime(mutant)) return found;
+  const others = testFiles('test/unit/cluster/').filter((file) => !near.includes(file));
+  return runTests(parts, others);
+}
+
+async function firstSeedsOf(
+  parts: TrialParts,
+  { simulations }: Mutant,
+  simulation: Simulation,
+): Promise<Outcome | undefined> {
+  if (!simulations.includes(simulation)) return undefined;
+  const count = Math.ceil(firstSeeds[simulation] / (parts.isQuick ? 3 : 1));
+  return runSeeds(parts, simulation, 1, count);
 }
 
 async function tryLast(parts: TrialParts, mutant: Mutant, escaped: number): Promise<Outcome | undefined> {
