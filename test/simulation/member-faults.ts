@@ -31,8 +31,8 @@ export function drawMemberFaults(random: SeededRandom, nodes: number, spanMs: nu
   const others = random.between(isAway ? 0 : 1, 5);
   for (let count = 0; count < others; count += 1) {
     const fault = drawOther(random, nodes, random.between(0, spanMs));
-    // An address that refuses while its process lives and confirms others is outside of the protocol (see its limits).
-    if (fault.kind !== 'refused' || !isAway) faults.push(fault);
+    // A process that is taken for ended while it lives and confirms others is outside of the protocol (see its limits).
+    if (!isAway || (fault.kind !== 'refused' && fault.kind !== 'lease_removed')) faults.push(fault);
   }
   return faults.sort((one, other) => one.atMs - other.atMs);
 }

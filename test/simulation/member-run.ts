@@ -14,8 +14,11 @@ export interface MemberVerdict {
 
 const spanMs = 14_000;
 const stepMs = 100;
-/** After the last fault, or the last start of a process, all agree within this time, and know who is gone. */
-const settleMs = 12_000;
+/**
+ * After the last fault, or the last start of a process, all agree within this time, and know who is gone: 10 s, and up to
+ * 3 s more because processes that have lost their right to act go on answering probes here instead of ending.
+ */
+const settleMs = 13_500;
 
 /** Membership alone under faults, without actors: many seeds a second, and nothing hides its mistakes. */
 export async function runMembers({
@@ -52,7 +55,7 @@ class MemberRun {
   readonly #refusing = new Set<MemberNode>();
   readonly #leaving = new Set<MemberNode>();
   readonly #awaited = new Set<string>();
-  readonly #never = new AbortController();
+
   #joined = 0;
   #replacing = false;
   #starting = false;
@@ -182,7 +185,7 @@ class MemberRun {
         const pair = `${node.member.process} ${other.member.process}`;
         if (this.#awaited.has(pair) || this.#mayAct(other) || this.#members().includes(other)) continue;
         this.#awaited.add(pair);
-        void node.membership.whenSurelyGone(other.member.process, this.#never.signal);
+        void node.membership.whenSurelyGone(other.member.process, new AbortController().signal);
       }
     }
   }

@@ -2,12 +2,19 @@ import { mutantsOf } from '../mutant.js';
 
 const calling = {
   tests: [
+    'test/unit/cluster/retry.test.ts',
     'test/unit/cluster/calls.test.ts',
     'test/unit/cluster/failures.test.ts',
     'test/unit/cluster/store-retries.test.ts',
   ],
 };
-const linking = { tests: ['test/unit/cluster/links/', 'test/unit/cluster/failures.test.ts'] };
+const linking = {
+  tests: [
+    'test/unit/cluster/effects.test.ts',
+    'test/unit/cluster/links/',
+    'test/unit/cluster/failures.test.ts',
+  ],
+};
 const moving = { tests: ['test/unit/cluster/moving.test.ts', 'test/unit/cluster/turns.test.ts'] };
 
 /** Calls on their way to their actors, the links that carry them, and the end of a process. */

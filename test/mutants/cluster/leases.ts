@@ -1,5 +1,7 @@
 import { mutantsOf } from '../mutant.js';
 
+const effects = { tests: ['test/unit/cluster/effects.test.ts'] };
+
 /** The right to act: leases, promises, and the effects and frames that depend on them. */
 export const leases = [
   ...mutantsOf('cluster/membership/cluster-membership.ts', [
@@ -289,39 +291,47 @@ export const leases = [
       replace: `answer.reply.from`,
     },
   ]),
-  ...mutantsOf('cluster/membership/departures.ts', [
-    {
-      id: 'effects-clear-does-nothing',
-      rule: 'Effects of a successor wait until its predecessor is surely gone.',
-      find: `      if (!this.#membership.surelyGone(process)) await this.#membership.whenSurelyGone(process, signal);`,
-      replace: `      void signal;`,
-    },
-    {
-      id: 'departures-forgotten',
-      rule: 'Every process that left the view early is waited for.',
-      find: `      if (!members.has(process) && process !== this.#membership.self.process) this.#departed.add(process);`,
-      replace: `      if (!members.has(process) && process === this.#membership.self.process) this.#departed.add(process);`,
-    },
-  ]),
-  ...mutantsOf('cluster/activation/cell-activation.ts', [
-    {
-      id: 'activation-ignores-the-lease',
-      rule: 'An actor may act only while its process has the right to.',
-      find: `this.#cell.state !== 'gone' && this.#context.mayAct();`,
-      replace: `this.#cell.state !== 'gone';`,
-    },
-    {
-      id: 'ended-activation-acts',
-      rule: 'An activation that has ended may not act.',
-      find: `this.#cell.state !== 'gone' && this.#context.mayAct();`,
-      replace: `this.#context.mayAct();`,
-    },
-    {
-      id: 'activation-effects-clear-at-once',
-      rule: 'An actor learns when its predecessor can have no more effects.',
-      find: `    return this.#context.effectsClear(signal);`,
-      replace: `    void signal;
+  ...mutantsOf(
+    'cluster/membership/departures.ts',
+    [
+      {
+        id: 'effects-clear-does-nothing',
+        rule: 'Effects of a successor wait until its predecessor is surely gone.',
+        find: `      if (!this.#membership.surelyGone(process)) await this.#membership.whenSurelyGone(process, signal);`,
+        replace: `      void signal;`,
+      },
+      {
+        id: 'departures-forgotten',
+        rule: 'Every process that left the view early is waited for.',
+        find: `      if (!members.has(process) && process !== this.#membership.self.process) this.#departed.add(process);`,
+        replace: `      if (!members.has(process) && process === this.#membership.self.process) this.#departed.add(process);`,
+      },
+    ],
+    effects,
+  ),
+  ...mutantsOf(
+    'cluster/activation/cell-activation.ts',
+    [
+      {
+        id: 'activation-ignores-the-lease',
+        rule: 'An actor may act only while its process has the right to.',
+        find: `this.#cell.state !== 'gone' && this.#context.mayAct();`,
+        replace: `this.#cell.state !== 'gone';`,
+      },
+      {
+        id: 'ended-activation-acts',
+        rule: 'An activation that has ended may not act.',
+        find: `this.#cell.state !== 'gone' && this.#context.mayAct();`,
+        replace: `this.#context.mayAct();`,
+      },
+      {
+        id: 'activation-effects-clear-at-once',
+        rule: 'An actor learns when its predecessor can have no more effects.',
+        find: `    return this.#context.effectsClear(signal);`,
+        replace: `    void signal;
     return Promise.resolve();`,
-    },
-  ]),
+      },
+    ],
+    effects,
+  ),
 ];

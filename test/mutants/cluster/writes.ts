@@ -5,104 +5,108 @@ const fencing = { tests: ['test/integration/cluster/fencing/'] };
 
 /** What is written under a fence. */
 export const writes = [
-  ...mutantsOf('cluster/fencing/group-commit.ts', [
-    {
-      id: 'commit-deadline-ignored',
-      rule: 'A write of unknown outcome ends its actor at the deadline.',
-      find: `      if (now < giveUpAtMs) return true;`,
-      replace: `      if (now < giveUpAtMs * 1_000) return true;`,
-    },
-    {
-      id: 'deadline-keeps-the-actor',
-      rule: 'At the deadline of a write the actor ends, because only a fresh load shows what the store holds.',
-      find: `      holder.markLost(
+  ...mutantsOf(
+    'cluster/fencing/group-commit.ts',
+    [
+      {
+        id: 'commit-deadline-ignored',
+        rule: 'A write of unknown outcome ends its actor at the deadline.',
+        find: `      if (now < giveUpAtMs) return true;`,
+        replace: `      if (now < giveUpAtMs * 1_000) return true;`,
+      },
+      {
+        id: 'deadline-keeps-the-actor',
+        rule: 'At the deadline of a write the actor ends, because only a fresh load shows what the store holds.',
+        find: `      holder.markLost(
         new ClusterError('outcome_unknown', 'the store did not confirm the write in time', { cause }),
       );`,
-      replace: `      for (const entry of holder.entries.splice(0)) {
+        replace: `      for (const entry of holder.entries.splice(0)) {
         entry.reject(
           new ClusterError('outcome_unknown', 'the store did not confirm the write in time', { cause }),
         );
       }`,
-    },
-    {
-      id: 'deadline-of-the-last-write',
-      rule: 'The oldest write of a merged one sets its deadline.',
-      find: `return { holder, entries, giveUpAtMs: first.giveUpAtMs, write, stamp };`,
-      replace: `return { holder, entries, giveUpAtMs: entries.at(-1)?.giveUpAtMs ?? 0, write, stamp };`,
-    },
-    {
-      id: 'unknown-outcome-not-repeated',
-      rule: 'A write of unknown outcome is submitted again until the store answers.',
-      find: `        pending = this.#stillPending(pending, error);
+      },
+      {
+        id: 'deadline-of-the-last-write',
+        rule: 'The oldest write of a merged one sets its deadline.',
+        find: `return { holder, entries, giveUpAtMs: first.giveUpAtMs, write, stamp };`,
+        replace: `return { holder, entries, giveUpAtMs: entries.at(-1)?.giveUpAtMs ?? 0, write, stamp };`,
+      },
+      {
+        id: 'unknown-outcome-not-repeated',
+        rule: 'A write of unknown outcome is submitted again until the store answers.',
+        find: `        pending = this.#stillPending(pending, error);
         if (pending.length === 0) return;`,
-      replace: `        pending = this.#stillPending(pending, error);
+        replace: `        pending = this.#stillPending(pending, error);
         if (pending.length > 0) {
           for (const flight of pending) flight.holder.markLost(new ClusterError('outcome_unknown', 'lost'));
           return;
         }
         if (pending.length === 0) return;`,
-    },
-    {
-      id: 'unknown-outcome-answered',
-      rule: 'Nothing leaves an actor before the write that it rests on is committed.',
-      find: `        pending = this.#stillPending(pending, error);
+      },
+      {
+        id: 'unknown-outcome-answered',
+        rule: 'Nothing leaves an actor before the write that it rests on is committed.',
+        find: `        pending = this.#stillPending(pending, error);
         if (pending.length === 0) return;`,
-      replace: `        pending = this.#stillPending(pending, error);
+        replace: `        pending = this.#stillPending(pending, error);
         for (const flight of pending) this.#settle(flight, { outcome: 'written', result: undefined });
         return;`,
-    },
-    {
-      id: 'fenced-write-reported-as-written',
-      rule: 'A write whose fence does not match ends the actor.',
-      find: `    if (outcome === undefined || outcome.outcome === 'fenced') {`,
-      replace: `    if (outcome === undefined) {`,
-    },
-    {
-      id: 'two-writes-in-flight',
-      rule: 'An actor has at most one write in flight.',
-      find: `      if (!this.inFlight && this.entries.length === 1) this.#submit(this);`,
-      replace: `      this.#submit(this);`,
-    },
-    {
-      id: 'closed-holder-answers',
-      rule: 'An activation that has ended does not report a write as committed.',
-      find: `    for (const entry of this.entries.splice(0)) entry.reject(error);
+      },
+      {
+        id: 'fenced-write-reported-as-written',
+        rule: 'A write whose fence does not match ends the actor.',
+        find: `    if (outcome === undefined || outcome.outcome === 'fenced') {`,
+        replace: `    if (outcome === undefined) {`,
+      },
+      {
+        id: 'two-writes-in-flight',
+        rule: 'An actor has at most one write in flight.',
+        find: `      if (!this.inFlight && this.entries.length === 1) this.#submit(this);`,
+        replace: `      this.#submit(this);`,
+      },
+      {
+        id: 'closed-holder-answers',
+        rule: 'An activation that has ended does not report a write as committed.',
+        find: `    for (const entry of this.entries.splice(0)) entry.reject(error);
   }
 }`,
-      replace: `  }
+        replace: `  }
 }`,
-    },
-    {
-      id: 'lost-result-reported-as-known',
-      rule: 'A repeat that finds its write made does not know what the statements returned.',
-      find: `        result === undefined ? { outcome: 'result_lost' } : { outcome: 'committed', result };`,
-      replace: `        result === undefined
+      },
+      {
+        id: 'lost-result-reported-as-known',
+        rule: 'A repeat that finds its write made does not know what the statements returned.',
+        find: `        result === undefined ? { outcome: 'result_lost' } : { outcome: 'committed', result };`,
+        replace: `        result === undefined
           ? { outcome: 'committed', result: {} as Result }
           : { outcome: 'committed', result };`,
-    },
-    {
-      id: 'held-up-write-holds-its-batch',
-      rule: 'A write that is held up does not delay the others.',
-      find: `      if (outcome?.outcome === 'held_up') this.#holdUp(flight, outcome.error);
+      },
+      {
+        id: 'held-up-write-holds-its-batch',
+        rule: 'A write that is held up does not delay the others.',
+        find: `      if (outcome?.outcome === 'held_up') this.#holdUp(flight, outcome.error);
       else this`,
-      replace: `      if (outcome?.outcome === 'held_up') {
+        replace: `      if (outcome?.outcome === 'held_up') {
         await this.#pause(4);
         this.#holdUp(flight, outcome.error);
       } else this`,
-    },
-    {
-      id: 'merged-stamp-lost',
-      rule: 'The newest stamp of merged writes counts.',
-      find: `      stamp = later.stamp ?? stamp;`,
-      replace: ``,
-    },
-    {
-      id: 'revision-not-raised',
-      rule: 'Each committed write raises the revision that the next one expects.',
-      find: `      holder.fence = { ...holder.fence, revision: revision(holder.fence.revision + 1) };`,
-      replace: `      holder.fence = { ...holder.fence, revision: revision(holder.fence.revision) };`,
-    },
-  ]),
+      },
+      {
+        id: 'merged-stamp-lost',
+        rule: 'The newest stamp of merged writes counts.',
+        find: `      stamp = later.stamp ?? stamp;`,
+        replace: ``,
+      },
+      {
+        id: 'revision-not-raised',
+        rule: 'Each committed write raises the revision that the next one expects.',
+        find: `      holder.fence = { ...holder.fence, revision: revision(holder.fence.revision + 1) };`,
+        replace: `      holder.fence = { ...holder.fence, revision: revision(holder.fence.revision) };`,
+      },
+    ],
+    { tests: ['test/unit/cluster/group-commit.test.ts'] },
+  ),
   ...mutantsOf(
     fence,
     [

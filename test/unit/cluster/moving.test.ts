@@ -129,6 +129,18 @@ test('a turn that runs while its slot moves ends on the old owner before the new
   t.is(two.node.describe().counts.fenceRejections + one.node.describe().counts.fenceRejections, 0);
 });
 
+test('turns that wait when their slot moves run at the new owner, and the old one keeps no actor', async (t) => {
+  const { cluster, one, two, key } = await moving();
+  const first = cluster.slow(one, key).add({ amount: 1 });
+  await cluster.time.advance(100);
+  const second = cluster.slow(one, key).add({ amount: 2 });
+  await cluster.time.advance(50);
+  cluster.members.publish([two.member.process]);
+  await cluster.settle(Promise.all([first, second]));
+  t.deepEqual(cluster.log, ['begin 1 at n1', 'end 1 at n1', 'begin 2 at n2', 'end 2 at n2']);
+  t.is(one.node.describe().residents, 0);
+});
+
 test('the new owner forwards control calls to the running turn', async (t) => {
   const { cluster, one, two, key } = await moving();
   const first = cluster.slow(one, key).add({ amount: 1 });
