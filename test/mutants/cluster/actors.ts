@@ -16,6 +16,7 @@ export const actors = [
     }
     this.#loop`,
         replace: `    this.#loop`,
+        escapes: `a change of view itself ends every load of a lost slot, so this second check has no case of its own`,
       },
       {
         id: 'actors-stay-after-a-move',
@@ -55,6 +56,7 @@ export const actors = [
         rule: 'The stamp of a process that is surely gone is ignored.',
         find: `        process === this.#host.process || this.#host.surelyGone(process),`,
         replace: `        process === this.#host.process,`,
+        escapes: `the handoff reports such a process as released at once; the check only saves that round`,
       },
       {
         id: 'every-stamp-ignored',
@@ -80,6 +82,7 @@ export const actors = [
         rule: 'A load that ends after its cell was given up makes no actor.',
         find: `      if (cell.state !== 'loading' || loading.outcome === 'unwanted') {`,
         replace: `      if (loading.outcome === 'unwanted') {`,
+        escapes: `the kind asks in the same tick whether the actor is still wanted`,
       },
       {
         id: 'fenced-actor-stays',

@@ -109,6 +109,7 @@ export const leases = [
       rule: 'Confirmations count only for the view that they were asked for.',
       find: `if (this.#isOver() || !sameView(view, this.#view)) return;`,
       replace: `if (this.#isOver()) return;`,
+      escapes: `a view is adopted only after a renewal, which extends the right to act further than the older confirmation`,
     },
     {
       id: 'confirmed-after-the-right-ended',
@@ -149,12 +150,14 @@ export const leases = [
       rule: 'A view is followed only if its number is higher.',
       find: `if (view.number <= this.#view.number || this.#isOver()) return;`,
       replace: `if (view.number === this.#view.number || this.#isOver()) return;`,
+      escapes: `an older view in Redis is replaced by the own one before it reaches this check`,
     },
     {
       id: 'member-counts-as-gone',
       rule: 'A member of the view is not gone.',
       find: `    if (process === this.self.process || includes(this.#view, process)) return false;`,
       replace: `    if (process === this.self.process) return false;`,
+      escapes: `certainty does not rest on the view; the check only spares the question`,
     },
     {
       id: 'gone-without-certainty',
@@ -190,6 +193,7 @@ export const leases = [
       rule: 'A view changes only while the process that changes it reaches Redis.',
       find: `!this.#isOver() && !this.#contact.isAway() && this.mayAct(),`,
       replace: `!this.#isOver() && this.mayAct(),`,
+      escapes: `a process that is away makes no view, because the poll before it does not count`,
     },
     {
       id: 'leaver-changes-the-view',

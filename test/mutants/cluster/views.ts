@@ -219,6 +219,7 @@ export const views = [
         return observer.hasDeparted(process) || (lease !== undefined && lease.holds <= base.number);
       });`,
       replace: `      return isOld || base.members.length > 0;`,
+      escapes: `silence under a new generation is counted from its start, so that a missing process stays in the view for as long`,
     },
     {
       id: 'newer-view-held-elsewhere',

@@ -1,4 +1,5 @@
 import test from 'ava';
+import type { Call } from '../../../cluster/activation/call.js';
 import { type Activation, volatileActor } from '../../../cluster/activation/kind.js';
 import { clusterConfig } from '../../../cluster/config.js';
 import { processId } from '../../../cluster/ids/ids.js';
@@ -6,6 +7,7 @@ import { FrameWriter } from '../../../cluster/links/frame-writer.js';
 import type { Frame, Pipe } from '../../../cluster/links/pipe.js';
 import { Departures } from '../../../cluster/membership/departures.js';
 import { ScriptedMembers } from '../../../cluster/simulation/scripted-membership.js';
+import { sleep } from '../../../cluster/time/time.js';
 import { VirtualTime } from '../../../cluster/simulation/virtual-time.js';
 import { CounterServiceDefinition } from '../../../generated/troupe/examples/v1/counter.js';
 import { SimulatedCluster } from '../../support/servers/simulated-cluster.js';
@@ -59,6 +61,31 @@ test('an actor may act while its process may and its activation has not ended', 
   membership.mayAct = mayAct;
   activation.end('idle');
   t.false(activation.mayAct(), 'the activation has ended');
+});
+
+test('a process that loses its lease aborts its running calls and fails them at once', async (t) => {
+  const cluster = new SimulatedCluster();
+  let isAborted = false;
+  const kind = volatileActor({
+    service: CounterServiceDefinition,
+    create: () => ({
+      add: async ({ amount }: { amount: number }, { signal }: Call) => {
+        signal.addEventListener('abort', () => (isAborted = true));
+        await sleep(cluster.time, 20_000);
+        return { sum: amount };
+      },
+      read: () => ({ sum: 0 }),
+      where: () => ({ process: '' }),
+      async *count() {},
+    }),
+  });
+  const { node, membership } = await cluster.add(cluster.host('n1'), [kind]);
+  await cluster.join();
+  const call = t.throwsAsync(node.actor(kind, 'acme', 'a').add({ amount: 1 }));
+  await cluster.time.advance(100);
+  membership.fence();
+  await cluster.settle(call, 1_000);
+  t.true(isAborted);
 });
 
 test('the effects of an actor wait for a process that left the view and is not surely gone', async (t) => {
