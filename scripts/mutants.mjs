@@ -64,16 +64,16 @@ process.stdout.write(`mutants: ${chosen.length - escaped} of ${chosen.length} ca
 process.exit(escaped > 0 && values.sample !== undefined ? 1 : 0);
 
 function choose() {
-  if (values.only !== undefined) {
-    const names = values.only.split(',');
-    const unknown = names.filter((name) => !mutants.some(({ id }) => id === name));
-    if (unknown.length > 0) {
-      process.stderr.write(`mutants: no mutant is named ${unknown.join(', ')}; see ${page}\n`);
-      process.exit(2);
-    }
-    return mutants.filter(({ id }) => names.includes(id));
+  const names = values.only?.split(',');
+  const unknown = names?.filter((name) => !mutants.some(({ id }) => id === name)) ?? [];
+  if (unknown.length > 0) {
+    process.stderr.write(`mutants: no mutant is named ${unknown.join(', ')}; see ${page}\n`);
+    process.exit(2);
   }
-  if (values.new) return mutants.filter(({ id }) => (before.get(id)?.caughtBy ?? 'nothing') === 'nothing');
+  if (names !== undefined || values.new) {
+    const isNew = ({ id }) => !values.new || (before.get(id)?.caughtBy ?? 'nothing') === 'nothing';
+    return mutants.filter((mutant) => (names?.includes(mutant.id) ?? true) && isNew(mutant));
+  }
   if (values.sample === undefined) return mutants;
   const quick = mutants.filter(({ id }) => {
     const known = before.get(id);

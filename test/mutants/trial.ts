@@ -48,14 +48,18 @@ async function tryFirst(
 ): Promise<Outcome | undefined> {
   const known = before === undefined ? undefined : await repeat(parts, before);
   if (known !== undefined) return known;
-  const near = [...nearTests(mutant), ...mutant.tests.flatMap(testFiles)];
+  const own = mutant.tests.flatMap(testFiles);
+  const near = nearTests(mutant);
   const found =
+    (await runTests(parts, own)) ??
     (await firstSeedsOf(parts, mutant, 'members')) ??
     (await runTests(parts, near)) ??
     (await firstSeedsOf(parts, mutant, 'quota')) ??
     (await firstSeedsOf(parts, mutant, 'cluster'));
   if (found !== undefined || parts.isQuick || !isOfRuntime(mutant)) return found;
-  const others = testFiles('test/unit/cluster/').filter((file) => !near.includes(file));
+  const others = testFiles('test/unit/cluster/').filter(
+    (file) => !near.includes(file) && !own.includes(file),
+  );
   return runTests(parts, others);
 }
 

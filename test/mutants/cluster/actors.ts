@@ -141,16 +141,14 @@ export const actors = [
       {
         id: 'two-turns-at-once',
         rule: 'The turns of an actor run one at a time.',
-        find: `    if (cell.state !== 'ready' || cell.running !== undefined) return;
-    const call`,
-        replace: `    if (cell.state !== 'ready') return;
-    const call`,
+        find: `const isFree = cell.state === 'ready' && cell.running === undefined && cell.waiting === 0;`,
+        replace: `const isFree = cell.state === 'ready' && cell.waiting === 0;`,
       },
       {
-        id: 'newcomer-overtakes',
+        id: 'turns-in-any-order',
         rule: 'The turns of an actor run in their order of arrival.',
-        find: `const isFree = cell.state === 'ready' && cell.running === undefined && cell.waiting === 0;`,
-        replace: `const isFree = cell.state === 'ready' && cell.running === undefined;`,
+        find: `    if (isFree && this.#dispatcher.mayStartNow()) this.#run(cell, call);`,
+        replace: `    if (cell.state === 'ready' && cell.running === undefined) this.#run(cell, call);`,
       },
       {
         id: 'ending-actor-admits',
@@ -160,6 +158,7 @@ export const actors = [
       return;
     }`,
         replace: ``,
+        escapes: `the call waits and fails as moved when the turn ends, a moment later than otherwise`,
       },
       {
         id: 'moved-actor-never-ends',
@@ -179,26 +178,30 @@ export const actors = [
     ],
     moving,
   ),
-  ...mutantsOf('cluster/activation/answer-memory.ts', [
-    {
-      id: 'same-id-other-payload',
-      rule: 'A request id with another payload is refused.',
-      find: `    if (answer.method !== call.method.name || payloadOf(answer, call) !== (payload || hashOf(call))) {`,
-      replace: `    if (answer.method !== call.method.name || payloadOf(answer, call) < 0 * (payload || hashOf(call))) {`,
-    },
-    {
-      id: 'retryable-failure-remembered',
-      rule: 'A failure that may be retried is not remembered as the answer.',
-      find: `    if (!isFinal) this.#answers.delete(call.requestId);`,
-      replace: ``,
-    },
-    {
-      id: 'joined-calls-forgotten',
-      rule: 'Calls that joined a running request receive its answer.',
-      find: `    for (const other of joined ?? []) {`,
-      replace: `    for (const other of joined?.slice(1) ?? []) {`,
-    },
-  ]),
+  ...mutantsOf(
+    'cluster/activation/answer-memory.ts',
+    [
+      {
+        id: 'same-id-other-payload',
+        rule: 'A request id with another payload is refused.',
+        find: `    if (answer.method !== call.method.name || payloadOf(answer, call) !== (payload || hashOf(call))) {`,
+        replace: `    if (answer.method !== call.method.name || payloadOf(answer, call) < 0 * (payload || hashOf(call))) {`,
+      },
+      {
+        id: 'retryable-failure-remembered',
+        rule: 'A failure that may be retried is not remembered as the answer.',
+        find: `    if (!isFinal) this.#answers.delete(call.requestId);`,
+        replace: ``,
+      },
+      {
+        id: 'joined-calls-forgotten',
+        rule: 'Calls that joined a running request receive its answer.',
+        find: `    for (const other of joined ?? []) {`,
+        replace: `    for (const other of joined?.slice(1) ?? []) {`,
+      },
+    ],
+    moving,
+  ),
   ...mutantsOf(
     'cluster/routing/handoff.ts',
     [
