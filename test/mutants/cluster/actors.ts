@@ -1,6 +1,12 @@
 import { mutantsOf } from '../mutant.js';
 
-const moving = { tests: ['test/unit/cluster/moving.test.ts', 'test/unit/cluster/turns.test.ts'] };
+const moving = {
+  tests: [
+    'test/unit/cluster/moving.test.ts',
+    'test/unit/cluster/effects.test.ts',
+    'test/unit/cluster/turns.test.ts',
+  ],
+};
 
 /** Actors in memory, and their moves. */
 export const actors = [

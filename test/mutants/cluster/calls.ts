@@ -3,6 +3,7 @@ import { mutantsOf } from '../mutant.js';
 const calling = {
   tests: [
     'test/unit/cluster/retry.test.ts',
+    'test/unit/cluster/effects.test.ts',
     'test/unit/cluster/calls.test.ts',
     'test/unit/cluster/failures.test.ts',
     'test/unit/cluster/store-retries.test.ts',

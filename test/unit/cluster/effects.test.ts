@@ -48,7 +48,7 @@ async function activated() {
   await cluster.settle(one.node.actor(kind, 'acme', 'a').add({ amount: 1 }));
   const [activation] = activations;
   if (activation === undefined) throw new Error('the actor was not loaded');
-  return { cluster, one, two, activation };
+  return { cluster, one, two, kind, activation };
 }
 
 test('an actor may act while its process may and its activation has not ended', async (t) => {
@@ -86,6 +86,21 @@ test('a process that loses its lease aborts its running calls and fails them at 
   membership.fence();
   await cluster.settle(call, 1_000);
   t.true(isAborted);
+});
+
+test('an owner that may not admit work takes no new call, its own or of another process', async (t) => {
+  const { cluster, one, two, kind } = await activated();
+  const { membership } = one;
+  const mayAdmit = membership.mayAdmit.bind(membership);
+  membership.mayAdmit = () => false;
+  for (const { node } of [one, two]) {
+    const call = node.actor(kind, 'acme', 'a').add({ amount: 1 }, { deadlineMs: 400 });
+    await cluster.settle(t.throwsAsync(call, { message: /deadline_exceeded/ }), 2_000);
+  }
+  membership.mayAdmit = mayAdmit;
+  for (const { node } of [one, two]) {
+    t.is((await cluster.settle(node.actor(kind, 'acme', 'a').add({ amount: 1 }))).sum, 1);
+  }
 });
 
 test('the effects of an actor wait for a process that left the view and is not surely gone', async (t) => {

@@ -166,6 +166,21 @@ test('the new owner forwards control calls to the running turn', async (t) => {
   await cluster.settle(first);
 });
 
+test('a control call that waits at a vanished process is answered as soon as that is surely gone', async (t) => {
+  const { cluster, one, two, key } = await moving();
+  const lost = cluster.slow(two, key).add({ amount: 1 });
+  lost.catch(() => undefined);
+  await cluster.time.advance(100);
+  cluster.members.publish([two.member.process]);
+  await cluster.time.advance(100);
+  // Its connections stay open and silent.
+  cluster.network.vanish(one.host.name);
+  const asked = cluster.slow(two, key).where({});
+  await cluster.time.advance(200);
+  cluster.members.declareGone(one.member.process);
+  t.is((await cluster.settle(asked, 1_500)).process, 'n2');
+});
+
 test('a slot that moves twice during one turn waits for that turn both times', async (t) => {
   const { cluster, one, two, key } = await moving();
   const three = await cluster.addNode('n3');
