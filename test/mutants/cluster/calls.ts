@@ -71,6 +71,7 @@ export const calls = [
         find: `      pending.pause?.cancel();
       this.#resume(pending);`,
         replace: ``,
+        escapes: `each waiting call also resumes by itself, after a pause of at most half a second`,
       },
       {
         id: 'stream-starts-over',
