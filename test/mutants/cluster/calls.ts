@@ -9,6 +9,9 @@ const calling = {
     'test/unit/cluster/store-retries.test.ts',
   ],
 };
+const streaming = {
+  tests: ['test/unit/cluster/stream-epochs.test.ts', 'test/unit/cluster/calls.test.ts'],
+};
 const linking = {
   tests: [
     'test/unit/cluster/effects.test.ts',
@@ -16,7 +19,7 @@ const linking = {
     'test/unit/cluster/failures.test.ts',
   ],
 };
-const moving = { tests: ['test/unit/cluster/moving.test.ts', 'test/unit/cluster/turns.test.ts'] };
+const moving = { tests: ['test/unit/cluster/drain.test.ts', 'test/unit/cluster/moving.test.ts'] };
 
 /** Calls on their way to their actors, the links that carry them, and the end of a process. */
 export const calls = [
@@ -114,30 +117,42 @@ export const calls = [
     ],
     calling,
   ),
-  ...mutantsOf('cluster/routing/ring-keeper.ts', [
-    {
-      id: 'former-members-forgotten',
-      rule: 'The process of a running turn is known although it left the view.',
-      find: `    return this.#known.get(process);`,
-      replace: `    return this.#ring.view.members.find((member) => member.process === process);`,
-    },
-  ]),
-  ...mutantsOf('cluster/routing/pending-call.ts', [
-    {
-      id: 'stream-without-resume-restarts',
-      rule: 'A stream that cannot continue ends instead of repeating messages.',
-      find: `    if (this.#received === 0) return { input: this.input };`,
-      replace: `    if (this.#received === 0 || this.method.resume === undefined) return { input: this.input };`,
-    },
-  ]),
-  ...mutantsOf('cluster/streams/stream-epochs.ts', [
-    {
-      id: 'older-stream-goes-on',
-      rule: 'An older stream of an actor ends when a newer epoch is seen.',
-      find: `      if (stream.epoch < newest) stream.superseded(newest);`,
-      replace: ``,
-    },
-  ]),
+  ...mutantsOf(
+    'cluster/routing/ring-keeper.ts',
+    [
+      {
+        id: 'former-members-forgotten',
+        rule: 'The process of a running turn is known although it left the view.',
+        find: `    return this.#known.get(process);`,
+        replace: `    return this.#ring.view.members.find((member) => member.process === process);`,
+      },
+    ],
+    moving,
+  ),
+  ...mutantsOf(
+    'cluster/routing/pending-call.ts',
+    [
+      {
+        id: 'stream-without-resume-restarts',
+        rule: 'A stream that cannot continue ends instead of repeating messages.',
+        find: `    if (this.#received === 0) return { input: this.input };`,
+        replace: `    if (this.#received === 0 || this.method.resume === undefined) return { input: this.input };`,
+      },
+    ],
+    streaming,
+  ),
+  ...mutantsOf(
+    'cluster/streams/stream-epochs.ts',
+    [
+      {
+        id: 'older-stream-goes-on',
+        rule: 'An older stream of an actor ends when a newer epoch is seen.',
+        find: `      if (stream.epoch < newest) stream.superseded(newest);`,
+        replace: ``,
+      },
+    ],
+    streaming,
+  ),
   ...mutantsOf(
     'cluster/links/frame-writer.ts',
     [
