@@ -175,6 +175,35 @@ test('repeats run one at a time, whatever looks come in between', async (t) => {
   t.true([...rows.rows.values()].every(({ state }) => state === 'done'));
 });
 
+test('a repeat waits before it runs', async (t) => {
+  const { time, node, rows, recovery } = setUp();
+  rows.add('w', 5, { attempts: 2 });
+  node.view('me');
+  recovery.start();
+  await time.advance(config.recoveryStableViewMs + config.recoveryRetryMs / 2);
+  t.deepEqual(rows.runs, []);
+  await time.advance(config.recoveryRetryMs * 4);
+  t.is(rows.runs.length, 1);
+});
+
+test('work that is finished, or whose slot moves, while it waits to be repeated is left alone', async (t) => {
+  for (const meanwhile of ['finished', 'moved', 'fenced'] as const) {
+    const { time, node, rows, recovery } = setUp();
+    rows.add('w', 5, { attempts: 1 });
+    node.view('me');
+    recovery.start();
+    await time.advance(config.recoveryStableViewMs + 100);
+    const row = rows.rows.get('w');
+    if (row === undefined) throw new Error('the row was added');
+    if (meanwhile === 'finished') row.state = 'done';
+    if (meanwhile === 'moved') node.view('other');
+    if (meanwhile === 'fenced') node.acts = false;
+    await time.advance(config.recoveryRetryMs * 4);
+    t.deepEqual(rows.runs, [], meanwhile);
+    t.is(row.attempts, 1, meanwhile);
+  }
+});
+
 test('rows of gained slots that are committed late are found when every older lease and statement is over', async (t) => {
   const { time, node, rows, recovery } = setUp();
   node.view('me', 'other');
