@@ -32,7 +32,7 @@ function outcomeOf(cell: string): Outcome | undefined {
 }
 
 function cellOf(outcome: Outcome | undefined, { escapes }: Mutant): string {
-  if (outcome === undefined) return 'not tried yet';
+  if (outcome === undefined) return 'not tried to the end yet';
   switch (outcome.caughtBy) {
     case 'test':
       return `\`${outcome.path}\`: ${outcome.title}`;
@@ -74,7 +74,7 @@ function scoreOf(mutants: readonly Mutant[], outcomes: ReadonlyMap<string, Outco
   const open = mutants.length - tried.length;
   return (
     `${mutants.length} mutants: ${caught} caught${share}, ${caught - bySeeds} of them by tests and ${bySeeds} by ` +
-    `drawn schedules; ${escaped} escaped${open === 0 ? '' : `; ${open} not tried yet`}.`
+    `drawn schedules; ${escaped} escaped${open === 0 ? '' : `; ${open} not tried to the end yet`}.`
   );
 }
 
@@ -85,7 +85,7 @@ A check that cannot fail proves nothing. Each row is a small change of the code 
 \`\`\`
 npm run mutants                    # every mutant: first what noticed it before, then its tests, then 2,000 seeds
 npm run mutants -- --only a,b      # some of them, by name
-npm run mutants -- --new           # those that have not been tried or have escaped
+npm run mutants -- --new           # those that have not been tried to the end or have escaped
 npm run mutants -- --sample 12     # a fixed sample; fails if one of them escapes
 \`\`\`
 
