@@ -70,7 +70,7 @@ function scoreOf(mutants: readonly Mutant[], outcomes: ReadonlyMap<string, Outco
   const escaped = tried.filter(({ caughtBy }) => caughtBy === 'nothing').length;
   const bySeeds = tried.filter(({ caughtBy }) => caughtBy === 'seed').length;
   const caught = tried.length - escaped;
-  const share = tried.length === 0 ? '' : ` (${((caught / tried.length) * 100).toFixed(1)} %)`;
+  const share = ` (${((caught / mutants.length) * 100).toFixed(1)} % of all)`;
   const open = mutants.length - tried.length;
   return (
     `${mutants.length} mutants: ${caught} caught${share}, ${caught - bySeeds} of them by tests and ${bySeeds} by ` +
