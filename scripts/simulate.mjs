@@ -1,5 +1,5 @@
 // Runs simulated clusters: node scripts/simulate.mjs --seeds 2000 [--from 1] [--processes 2], or --seed 77. With
-// --of quota the clusters run the platform's quota.
+// --of quota the clusters run the platform's quota, with --of members only membership.
 import '../bin/supported-node.mjs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -7,6 +7,7 @@ import { build } from './build.mjs';
 
 build();
 const { runMany, show } = await import('../dist/test/simulation/many.js');
+const { runMembers } = await import('../dist/test/simulation/member-run.js');
 const { runQuotas } = await import('../dist/test/simulation/quota-many.js');
 const { values } = parseArgs({
   options: {
@@ -26,6 +27,22 @@ if (!Number.isInteger(range.from) || !Number.isInteger(range.count) || range.cou
   process.exit(2);
 }
 const startedAt = performance.now();
+if (values.of === 'members') {
+  let failing = 0;
+  let views = 0;
+  for (let seed = range.from; seed < range.from + range.count; seed += 1) {
+    const verdict = await runMembers({ seed });
+    views += verdict.views;
+    if (verdict.violations.length === 0) continue;
+    failing += 1;
+    process.stdout.write(`${show(verdict)}\n`);
+  }
+  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+  process.stdout.write(
+    `simulate: members on ${range.count} seeds in ${seconds} s, ${views.toLocaleString('en')} views, ${failing} failing seeds\n`,
+  );
+  process.exit(failing === 0 ? 0 : 1);
+}
 if (values.of === 'quota') {
   const { failures, ...sums } = await runQuotas(range, Number(values.processes));
   for (const failure of failures) process.stdout.write(`${show(failure)}\n`);

@@ -6,8 +6,8 @@ import { sleep, type Time } from '../time/time.js';
 export interface DrainParts {
   readonly config: ClusterConfig;
   readonly time: Time;
-  readonly membership: Membership;
-  readonly table: ActorTable;
+  readonly membership: Pick<Membership, 'beginLeave' | 'leave'>;
+  readonly table: Pick<ActorTable, 'busy' | 'moveOut' | 'endAll'>;
   /** Ends outside effects that no actor makes, while the lease still protects them. */
   readonly beforeLeave?: (() => Promise<void>) | undefined;
 }

@@ -30,23 +30,25 @@ export function confirmedByPeers(
   const peers = view.members.filter((member) => member.process !== self.process);
   return new Promise((resolve) => {
     let promises = workers - peers.length;
-    let unseized = false;
+    let seized: boolean | 'unknown' = 'unknown';
     let outdated = true;
     let outstanding = peers.length + 1;
     const settle = (): void => {
       outstanding -= 1;
-      const enough = !outdated && (promises === workers || (unseized && promises * 2 > workers));
+      // A number that was read counts even if all promise: a process that has just joined may have seized it.
+      const isMajority = seized === 'unknown' ? promises === workers : !seized && promises * 2 > workers;
+      const enough = !outdated && isMajority;
       if (enough || outstanding === 0) resolve(enough);
     };
     const asking = Promise.all([numbers.seized(), numbers.newestGeneration(undefined)]);
     answerWithin(time, config.probeTimeoutMs, 'the seized view number', asking).then(
       ([number, newest]) => {
-        unseized = number <= view.number;
+        seized = number > view.number;
         outdated = newest !== undefined && newest.generation !== generation;
         settle();
       },
       () => {
-        // An unknown number counts as seized; only the promises of all workers outweigh it.
+        // Only the promises of all workers outweigh an unknown number.
         outdated = false;
         settle();
       },

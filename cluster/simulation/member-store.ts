@@ -117,6 +117,15 @@ export class MemoryMembers {
     this.#hint();
   }
 
+  /** What it holds, for tests of what processes tell each other through it. */
+  copyOfLeases(): readonly StoredLease[] {
+    return [...this.#entries.values()].map(({ lease }) => lease);
+  }
+
+  departures(): readonly Departed[] {
+    return [...this.#departed.values()];
+  }
+
   /** Loses everything, including the mark. */
   flush(): void {
     this.#newGeneration();

@@ -154,6 +154,7 @@ export class MemberWorld {
   readonly nodes: MemberNode[] = [];
   readonly #cuts = new Set<string>();
   readonly #promoted = new Map<MemberNode, MemoryMembers>();
+  #forAll: MemoryMembers | undefined;
   storeUp = true;
   /** Whether processes of one host see each other's exit. */
   exitsSeen = false;
@@ -170,8 +171,14 @@ export class MemberWorld {
     for (const node of nodes) this.#promoted.set(node, replica);
   }
 
+  /** All are led to the replica, if one was promoted. */
+  followReplica(): void {
+    const [replica] = this.#promoted.values();
+    if (replica !== undefined) this.#forAll = replica;
+  }
+
   storeOf(node: MemberNode): MemoryMembers {
-    return this.#promoted.get(node) ?? this.store;
+    return this.#forAll ?? this.#promoted.get(node) ?? this.store;
   }
 
   add(name: string, roles: readonly Role[] = ['edge', 'worker']): MemberNode {
@@ -212,6 +219,11 @@ export class MemberWorld {
   cut(one: MemberNode, other: MemberNode): void {
     this.#cuts.add(`${one.member.process} ${other.member.process}`);
     this.#cuts.add(`${other.member.process} ${one.member.process}`);
+  }
+
+  /** Only the questions of the first do not reach the second. */
+  cutOneWay(from: MemberNode, to: MemberNode): void {
+    this.#cuts.add(`${from.member.process} ${to.member.process}`);
   }
 
   join(one: MemberNode, other: MemberNode): void {

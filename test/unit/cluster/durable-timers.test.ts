@@ -158,3 +158,32 @@ test('many due timers fire a few at a time, each once, in the order of their tim
   t.deepEqual(fired.slice(300), ['t7'], 'tried again');
   timers.stop();
 });
+
+test('the timers of gained slots are read at once, and a disarmed timer does not fire', async (t) => {
+  const time = new VirtualTime();
+  const node = new SlotNode();
+  const fired: [string, number][] = [];
+  const timers = new DurableTimers(
+    node,
+    {
+      upcoming: async (slots) =>
+        slots.has(slot(3)) ? [{ id: 'moved', slot: slot(3), dueInMs: 5_000 - time.monotonicMs() }] : [],
+      fire: async (id) => {
+        fired.push([id, Math.round(time.monotonicMs())]);
+        return undefined;
+      },
+    },
+    config,
+    time,
+    unexpected,
+  );
+  node.view('other');
+  timers.start();
+  await time.advance(1_000);
+  node.view('me');
+  timers.armed({ id: 'disarmed', slot: slot(3), dueInMs: 2_000 });
+  timers.disarmed('disarmed');
+  await time.advance(6_000);
+  t.deepEqual(fired, [['moved', 5_000]]);
+  timers.stop();
+});

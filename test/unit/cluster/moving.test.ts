@@ -41,6 +41,8 @@ class MovingCluster extends SimulatedCluster {
               await activation.stamp({ set: 'busy', process, forMs: 10_000 });
               this.log.push(`begin ${amount} at ${process}`);
               await sleep(time, turnMs);
+              if (amount < 0)
+                throw new ClusterError('write_rejected', 'this turn ends without its last write');
               const write = { counter: addressText(activation.address), requestId: `${amount}`, sum: amount };
               await activation.write(write, { stamp: { set: 'free' } });
               this.log.push(`end ${amount} at ${process}`);
@@ -129,6 +131,31 @@ test('a turn that runs while its slot moves ends on the old owner before the new
   t.is(two.node.describe().counts.fenceRejections + one.node.describe().counts.fenceRejections, 0);
 });
 
+test('the stamp of a turn that ended without its last write is not waited for', async (t) => {
+  const { cluster, one, two, key } = await moving();
+  const first = cluster.slow(one, key).add({ amount: -1 });
+  first.catch(() => undefined);
+  await cluster.time.advance(100);
+  cluster.members.publish([two.member.process]);
+  await cluster.time.advance(100);
+  const startedMs = cluster.time.monotonicMs();
+  await cluster.settle(cluster.slow(two, key).add({ amount: 2 }));
+  const tookMs = cluster.time.monotonicMs() - startedMs;
+  t.true(tookMs < 6_000, `it waited for the deadline of the stamp: ${tookMs} ms`);
+});
+
+test('turns that wait when their slot moves run at the new owner, and the old one keeps no actor', async (t) => {
+  const { cluster, one, two, key } = await moving();
+  const first = cluster.slow(one, key).add({ amount: 1 });
+  await cluster.time.advance(100);
+  const second = cluster.slow(one, key).add({ amount: 2 });
+  await cluster.time.advance(50);
+  cluster.members.publish([two.member.process]);
+  await cluster.settle(Promise.all([first, second]));
+  t.deepEqual(cluster.log, ['begin 1 at n1', 'end 1 at n1', 'begin 2 at n2', 'end 2 at n2']);
+  t.is(one.node.describe().residents, 0);
+});
+
 test('the new owner forwards control calls to the running turn', async (t) => {
   const { cluster, one, two, key } = await moving();
   const first = cluster.slow(one, key).add({ amount: 1 });
@@ -137,6 +164,21 @@ test('the new owner forwards control calls to the running turn', async (t) => {
   await cluster.time.advance(100);
   t.is((await cluster.settle(cluster.slow(two, key).where({}), 1_000)).process, 'n1');
   await cluster.settle(first);
+});
+
+test('a control call that waits at a vanished process is answered as soon as that is surely gone', async (t) => {
+  const { cluster, one, two, key } = await moving();
+  const lost = cluster.slow(two, key).add({ amount: 1 });
+  lost.catch(() => undefined);
+  await cluster.time.advance(100);
+  cluster.members.publish([two.member.process]);
+  await cluster.time.advance(100);
+  // Its connections stay open and silent.
+  cluster.network.vanish(one.host.name);
+  const asked = cluster.slow(two, key).where({});
+  await cluster.time.advance(200);
+  cluster.members.declareGone(one.member.process);
+  t.is((await cluster.settle(asked, 1_500)).process, 'n2');
 });
 
 test('a slot that moves twice during one turn waits for that turn both times', async (t) => {

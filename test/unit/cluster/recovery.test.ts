@@ -28,6 +28,7 @@ class Rows {
   readonly time: VirtualTime;
   running = 0;
   mostRunning = 0;
+  runMs = 100;
   away = false;
 
   constructor(time: VirtualTime) {
@@ -58,7 +59,7 @@ class Rows {
     this.running += 1;
     this.mostRunning = Math.max(this.mostRunning, this.running);
     await new Promise<void>((resolve) => {
-      this.time.after(100, resolve);
+      this.time.after(this.runMs, resolve);
     });
     this.running -= 1;
     const row = this.rows.get(id);
@@ -157,6 +158,67 @@ test('work committed just after the first scan is found by the second, when ever
   await time.advance(100);
   rows.add('late', 7);
   await time.advance(config.leaseMs + config.leaseMarginMs + config.statementTimeoutMs + 1_000);
+  t.is(rows.rows.get('late')?.state, 'done');
+});
+
+test('repeats run one at a time, whatever looks come in between', async (t) => {
+  const { time, node, rows, recovery } = setUp();
+  rows.runMs = 5_000;
+  for (let number = 0; number < 4; number += 1) rows.add(`r${number}`, number, { attempts: 1 });
+  node.view('me');
+  recovery.start();
+  for (let look = 0; look < 60; look += 1) {
+    recovery.hint();
+    await time.advance(1_000);
+  }
+  t.is(rows.mostRunning, 1);
+  t.true([...rows.rows.values()].every(({ state }) => state === 'done'));
+});
+
+test('a repeat waits before it runs', async (t) => {
+  const { time, node, rows, recovery } = setUp();
+  rows.add('w', 5, { attempts: 2 });
+  node.view('me');
+  recovery.start();
+  await time.advance(config.recoveryStableViewMs + config.recoveryRetryMs / 2);
+  t.deepEqual(rows.runs, []);
+  await time.advance(config.recoveryRetryMs * 4);
+  t.is(rows.runs.length, 1);
+});
+
+test('work that is finished, or whose slot moves, while it waits to be repeated is left alone', async (t) => {
+  for (const meanwhile of ['finished', 'moved', 'fenced'] as const) {
+    const { time, node, rows, recovery } = setUp();
+    rows.add('w', 5, { attempts: 1 });
+    node.view('me');
+    recovery.start();
+    await time.advance(config.recoveryStableViewMs + 100);
+    const row = rows.rows.get('w');
+    if (row === undefined) throw new Error('the row was added');
+    if (meanwhile === 'finished') row.state = 'done';
+    if (meanwhile === 'moved') node.view('other');
+    if (meanwhile === 'fenced') node.acts = false;
+    await time.advance(config.recoveryRetryMs * 4);
+    t.deepEqual(rows.runs, [], meanwhile);
+    t.is(row.attempts, 1, meanwhile);
+  }
+});
+
+test('rows of gained slots that are committed late are found when every older lease and statement is over', async (t) => {
+  const { time, node, rows, recovery } = setUp();
+  node.view('me', 'other');
+  recovery.start();
+  await time.advance(60_000);
+  // Just after a sweep, so that the next one does not find them first.
+  const { looks } = recovery.counts;
+  await time.until(() => recovery.counts.looks > looks, 60_000);
+  node.view('me');
+  const olderMs = config.leaseMs + config.leaseMarginMs + config.statementTimeoutMs;
+  await time.advance(olderMs - 500);
+  rows.add('late', 5);
+  await time.advance(400);
+  t.deepEqual(rows.runs, []);
+  await time.advance(400);
   t.is(rows.rows.get('late')?.state, 'done');
 });
 

@@ -170,6 +170,34 @@ test('a repeated request id joins a running call or gets the first answer, and a
   );
 });
 
+test('a request that failed in a way that may be retried runs again under its id, and a final failure is repeated', async (t) => {
+  let runs = 0;
+  const cluster = new SimulatedCluster();
+  const kind = volatileActor({
+    service: CounterServiceDefinition,
+    create: () => ({
+      add: ({ amount }: { amount: number }) => {
+        runs += 1;
+        if (runs === 1) throw new ClusterError('overloaded', 'as planned');
+        if (amount > 5) throw new ClusterError('write_rejected', 'as planned');
+        return { sum: amount };
+      },
+      read: () => ({ sum: 0 }),
+      where: () => ({ process: '' }),
+      async *count() {},
+    }),
+  });
+  await cluster.add(cluster.host('n1'), [kind]);
+  await cluster.join();
+  const counter = nodeAt(cluster, 0).node.actor(kind, 'acme', 'again');
+  const add = (amount: number, requestId: string) => cluster.settle(counter.add({ amount }, { requestId }));
+  await t.throwsAsync(add(1, 'retried'), { message: /overloaded/ });
+  t.deepEqual(await add(1, 'retried'), { sum: 1 });
+  await t.throwsAsync(add(9, 'final'), { message: /write_rejected/ });
+  await t.throwsAsync(add(9, 'final'), { message: /write_rejected/ });
+  t.is(runs, 3);
+});
+
 test('a call that ends in a mailbox gives its body back while the turn before it still runs', async (t) => {
   const inputs: WeakRef<object>[] = [];
   const collect = collector();

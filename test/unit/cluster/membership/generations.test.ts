@@ -1,6 +1,7 @@
 // Leases count only in the newest generation of the member store (decision 0110).
 
 import test from 'ava';
+import { emptyView, makeView } from '../../../../cluster/membership/view.js';
 import { MemberWorld, standings } from '../../../support/servers/member-world.js';
 
 test('a process at the old master stops before the others are certain of it', async (t) => {
@@ -60,4 +61,19 @@ test('after one process was led to a wrong store, new processes can use the form
   await world.time.until(() => fresh.every((node) => node.viewNames() === 'p3 p4'), 40_000);
   await world.finish(started);
   t.deepEqual(standings(fresh), ['member', 'member']);
+});
+
+test('two views with one number are both void: the same members get a higher number', async (t) => {
+  const world = new MemberWorld();
+  const nodes = await world.settled(3);
+  const { number, members } = nodes[0]?.membership.view() ?? emptyView;
+  world.store.flush();
+  const client = world.store.client();
+  const { generation } = await client.snapshot();
+  t.true(await client.publish(makeView(number, members.slice(0, 2)), { generation, follows: undefined }));
+  await world.time.until(() => nodes.every(({ membership }) => membership.view().number > number), 8_000);
+  await world.time.advance(2_000);
+  t.is(new Set(nodes.map(({ membership }) => membership.view().hash)).size, 1);
+  t.deepEqual(standings(nodes), ['member', 'member', 'member']);
+  t.true(nodes.some(({ events }) => events.some(({ event }) => event === 'void_view')));
 });

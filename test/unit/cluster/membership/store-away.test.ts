@@ -303,3 +303,18 @@ test('a process that joins after most workers died is certain of it as soon as t
   const tookMs = world.time.monotonicMs() - killedMs;
   t.true(tookMs < 7_000, `${tookMs} ms`);
 });
+
+test('a number that a process seized as it joined ends workers that all confirm each other', async (t) => {
+  const world = new MemberWorld();
+  const nodes = await world.settled(3);
+  for (const node of nodes) node.reachesStore = false;
+  await world.time.advance(3_000);
+  const joining = world.add('q0');
+  const started = joining.start();
+  await world.time.until(() => joining.events.some((event) => event.event === 'seized'), 15_000);
+  await world.time.advance(4_500);
+  t.deepEqual(standings(nodes), ['fenced', 'fenced', 'fenced']);
+  t.false(joining.membership.surelyGone(nodes[0]?.member.process ?? joining.member.process));
+  await world.time.until(() => joining.viewNames() === 'q0', 10_000);
+  await world.finish(started);
+});
