@@ -140,10 +140,14 @@ class Filling {
   /** `name: value` or `name=value`; the value may stand in quotes, else it ends with the word. */
   #named(name: string | undefined): string | undefined {
     if (name === undefined) return undefined;
-    const from = this.#text.toLowerCase().indexOf(name.toLowerCase());
-    if (from === -1 || /\w/.test(this.#text[from - 1] ?? '')) return undefined;
-    const found = /^\s*[:=]\s*(?:"([^"]*)"|'([^']*)'|([^\s,;]+))/.exec(this.#text.slice(from + name.length));
-    return found?.[1] ?? found?.[2] ?? found?.[3];
+    const [text, wanted] = [this.#text.toLowerCase(), name.toLowerCase()];
+    for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length)) {
+      if (wanted === '') break;
+      if (/\w/.test(text[at - 1] ?? '')) continue;
+      const found = /^\s*[:=]\s*(?:"([^"]*)"|'([^']*)'|([^\s,;]+))/.exec(this.#text.slice(at + name.length));
+      if (found !== null) return found[1] ?? found[2] ?? found[3];
+    }
+    return undefined;
   }
 }
 

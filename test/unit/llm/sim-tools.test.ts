@@ -142,6 +142,12 @@ test('what is filled fits its schema, whatever the text says', (t) => {
   t.pass();
 });
 
+test('a value is taken from where the text gives it, not from where it only mentions its name', (t) => {
+  const schema = { type: 'object', properties: { order: { type: 'string' } }, required: ['order'] };
+  t.deepEqual(fillSchema(schema, 'please refund order, reorder: 1, order: 4711'), { order: '4711' });
+  t.deepEqual(fillSchema(schema, 'order = "a b"'), { order: 'a b' });
+});
+
 test('a property with the name of a prototype is a property', (t) => {
   const properties = JSON.parse('{"__proto__":{"const":{"polluted":true}}}') as object;
   const value = fillSchema({ type: 'object', properties, required: ['__proto__'] }, 'x');
