@@ -12,6 +12,8 @@ const depthMax = 16;
 /** A schema of a stranger may ask for a list of a billion items. */
 const valuesMax = 2_000;
 const textMax = 10_000;
+/** Of a field's name in the text; further ones are not looked at. */
+const mentionsMax = 20;
 
 const byFormat: Readonly<Record<string, string>> = {
   date: '2026-01-01',
@@ -141,8 +143,11 @@ class Filling {
   #named(name: string | undefined): string | undefined {
     if (name === undefined) return undefined;
     const [text, wanted] = [this.#text.toLowerCase(), name.toLowerCase()];
-    for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length)) {
-      if (wanted === '') break;
+    if (wanted === '') return undefined;
+    let at = -1;
+    for (let mention = 0; mention < mentionsMax; mention += 1) {
+      at = text.indexOf(wanted, at + 1);
+      if (at === -1) return undefined;
       if (/\w/.test(text[at - 1] ?? '')) continue;
       const found = /^\s*[:=]\s*(?:"([^"]*)"|'([^']*)'|([^\s,;]+))/.exec(this.#text.slice(at + name.length));
       if (found !== null) return found[1] ?? found[2] ?? found[3];
