@@ -9,16 +9,15 @@ import type pg from 'pg';
 import { publishAgent } from '../../test/support/builders/published-agents.js';
 import { ownerView } from '../../test/support/database/owner-view.js';
 import { eventually } from '../../test/support/clocks/eventually.js';
-import { operatorToken } from '../../test/support/servers/node.js';
-import { type NodeProcess, type NodeProcesses, startNodes } from '../../test/support/servers/nodes.js';
+import { startNodes } from '../../test/support/servers/nodes.js';
 import { PrivateRedis } from '../../test/support/servers/redis.js';
 import { startDatabase } from '../support/database.js';
 import { percentile } from '../support/load.js';
-import { Load, Receiver, type Target, type Timed } from './load.js';
+import { type Fault, frozenMs, replaceLost, strike } from './faults.js';
+import { Load, Receiver, type Timed } from './load.js';
+import { first, liftLimits, makeSchedule, makeWebhook } from './setup.js';
 
-const nodesCount = 3;
 const sessions = 40;
-const frozenMs = 10_000;
 /** Under a new mark no process is removed for a lease and its margin, so the first fault comes after that. */
 const markSettlesMs = 6_500;
 /** What begins this long before a fault may still be under way at its time. */
@@ -31,8 +30,6 @@ const settleMs = 120_000;
 const [faults = 20, pauseSeconds = 12, webhooksPerSecond = 40, turnsPerSecond = 2] = process.argv
   .slice(2)
   .map(Number);
-
-type Fault = 'kill' | 'freeze';
 
 interface Occurred {
   readonly fault: Fault;
@@ -124,93 +121,6 @@ async function measure(): Promise<void> {
   show('schedule: due to fired', await schedulesOf(view, clock), occurred);
   show('delivery: put into the outbox to sent', await deliveriesOf(view, clock), occurred);
   for (const failure of new Set(load.failures)) console.log(`failed: ${failure}`);
-}
-
-async function strike(victim: NodeProcess, fault: Fault, alive: Set<NodeProcess>): Promise<void> {
-  if (fault === 'kill') {
-    alive.delete(victim);
-    await victim.kill();
-    return;
-  }
-  victim.program.process.kill('SIGSTOP');
-  // Its callers notice after a while, as a load balancer does.
-  await sleep(2_000);
-  alive.delete(victim);
-  await sleep(frozenMs - 2_000);
-  victim.program.process.kill('SIGCONT');
-  // It finds its lease lost and ends by itself.
-  await Promise.race([victim.program.ended, sleep(30_000)]);
-  await victim.kill();
-}
-
-/** Also nodes that lost their lease for want of CPU. */
-async function replaceLost(cluster: NodeProcesses, alive: Set<NodeProcess>): Promise<void> {
-  for (;;) {
-    for (const node of alive) if (hasEnded(node)) alive.delete(node);
-    if (alive.size === nodesCount) return;
-    alive.add(await cluster.add());
-    const isWhole = async (): Promise<boolean> => {
-      const nodes = [...alive].filter((node) => !hasEnded(node));
-      if (nodes.length < alive.size) return true;
-      const views = await Promise.all(nodes.map((node) => cluster.cluster(node).catch(() => undefined)));
-      return views.every((view) => view?.nodes.length === alive.size);
-    };
-    await eventually(isWhole, { timeoutMs: 180_000, everyMs: 250, what: 'all nodes are in one view' });
-  }
-}
-
-function hasEnded({ program: { process: one } }: NodeProcess): boolean {
-  return one.exitCode !== null || one.signalCode !== null;
-}
-
-function first({ nodes: [node] }: NodeProcesses): NodeProcess {
-  if (node === undefined) throw new Error('no node was started');
-  return node;
-}
-
-interface Owner {
-  readonly token: string;
-  readonly tenant: string;
-}
-
-async function liftLimits({ bootstrap }: NodeProcesses, { client }: NodeProcess): Promise<void> {
-  const settings = {
-    requests_per_minute: 1_000_000,
-    requests_per_day: 1_000_000_000,
-    key_rpm_max: 1_000_000,
-  };
-  const path = `/api/tenants/${bootstrap.tenant_id}/plan`;
-  const body = { plan: 'enterprise', settings };
-  const { status, text } = await client.call('PATCH', path, { token: operatorToken, body });
-  if (status !== 200) throw new Error(`PATCH ${path}: ${status} ${text}`);
-}
-
-async function makeTrigger({ client }: NodeProcess, owner: Owner, body: object) {
-  const { status, json, text } = await client.call('POST', '/api/triggers', { ...owner, body });
-  if (status !== 200 && status !== 201) throw new Error(`POST /api/triggers: ${status} ${text}`);
-  return json.data;
-}
-
-async function makeWebhook(node: NodeProcess, owner: Owner, agentId: string, url: string): Promise<Target> {
-  const made = await makeTrigger(node, owner, {
-    agent_id: agentId,
-    name: 'webhook',
-    trigger_type: 'webhook',
-    trigger_config: {
-      session_strategy: { mode: 'derive', fields: ['user'] },
-      execution: { mode: 'async', callback: { url }, message_buffer: { enabled: false } },
-    },
-  });
-  return { path: `/api/triggers/webhook/${String(made.id)}`, secret: String(made.webhook_secret) };
-}
-
-async function makeSchedule(node: NodeProcess, owner: Owner, agentId: string): Promise<void> {
-  await makeTrigger(node, owner, {
-    agent_id: agentId,
-    name: 'each second',
-    trigger_type: 'schedule',
-    trigger_config: { cron: '* * * * * *', message: 'tick', allow_overlap: true },
-  });
 }
 
 /** The store's wall clock less this process's monotonic one. */
