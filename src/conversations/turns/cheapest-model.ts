@@ -10,7 +10,9 @@ export async function cheapestModel(
 ): Promise<string | undefined> {
   const hasKey = await models.vendorsOf(scope);
   const tiers = modelTiersOf(limits.plan);
-  const open = catalogue.all.filter(({ vendor, tier }) => tiers.includes(tier) && hasKey(vendor));
+  const open = catalogue.all.filter(
+    ({ kind, vendor, tier }) => kind === 'chat' && tiers.includes(tier) && hasKey(vendor),
+  );
   const real = open.filter(({ vendor }) => vendor !== 'sim');
   const [cheapest] = (real.length > 0 ? real : open).toSorted((a, b) => priceOf(a) - priceOf(b));
   return cheapest?.id;
