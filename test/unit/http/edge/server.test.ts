@@ -23,6 +23,7 @@ const echo = declare({
   bodyRules: { maxBytes: 1000 },
   output: z.object({ id: z.string(), text: z.string() }),
   status: 201,
+  idempotency: { exempt: 'it keeps nothing' },
   handle: ({ params, body }) => ({ id: params.id, text: body.text }),
 });
 
@@ -242,6 +243,20 @@ test('only listed origins get cross-origin headers and a preflight answer', asyn
   const other = await preflight('https://evil.example');
   t.is(other.status, 405);
   t.is(other.headers.get('access-control-allow-origin'), null);
+});
+
+test('a page of a listed origin may read what the headers of an answer say', async (t) => {
+  const edge = await startEdge([echo], { corsOrigins: ['https://app.example'] });
+  t.teardown(edge.close);
+  const exposedTo = async (origin: string) => {
+    const answer = await fetch(`${edge.url}/echo/${id}`, { headers: { origin } });
+    return answer.headers.get('access-control-expose-headers')?.split(', ');
+  };
+  const exposed = await exposedTo('https://app.example');
+  for (const name of ['request-id', 'x-request-id', 'x-troupe-ignored', 'x-troupe-paid-by', 'retry-after']) {
+    t.true(exposed?.includes(name), name);
+  }
+  t.is(await exposedTo('https://evil.example'), undefined);
 });
 
 test('the forwarded address counts only behind a trusted proxy', async (t) => {
