@@ -228,37 +228,6 @@ test('a role without the permission is refused before the handler runs', async (
   t.false(ran);
 });
 
-test('only listed origins get cross-origin headers and a preflight answer', async (t) => {
-  const edge = await startEdge([echo], { corsOrigins: ['https://app.example'] });
-  t.teardown(edge.close);
-  const preflight = (origin: string) =>
-    fetch(`${edge.url}/echo/${id}`, {
-      method: 'OPTIONS',
-      headers: { origin, 'access-control-request-method': 'POST' },
-    });
-  const listed = await preflight('https://app.example');
-  t.is(listed.status, 204);
-  t.is(listed.headers.get('access-control-allow-origin'), 'https://app.example');
-  t.is(listed.headers.get('x-ratelimit-limit'), '120', 'every answer carries figures');
-  const other = await preflight('https://evil.example');
-  t.is(other.status, 405);
-  t.is(other.headers.get('access-control-allow-origin'), null);
-});
-
-test('a page of a listed origin may read what the headers of an answer say', async (t) => {
-  const edge = await startEdge([echo], { corsOrigins: ['https://app.example'] });
-  t.teardown(edge.close);
-  const exposedTo = async (origin: string) => {
-    const answer = await fetch(`${edge.url}/echo/${id}`, { headers: { origin } });
-    return answer.headers.get('access-control-expose-headers')?.split(', ');
-  };
-  const exposed = await exposedTo('https://app.example');
-  for (const name of ['request-id', 'x-request-id', 'x-troupe-ignored', 'x-troupe-paid-by', 'retry-after']) {
-    t.true(exposed?.includes(name), name);
-  }
-  t.is(await exposedTo('https://evil.example'), undefined);
-});
-
 test('the forwarded address counts only behind a trusted proxy', async (t) => {
   const addresses: string[] = [];
   const operation = declare({
