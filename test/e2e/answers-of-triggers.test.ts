@@ -4,6 +4,7 @@ import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
 import { startShop } from '../support/servers/databases.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import { operatorToken } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 import { addSecret, asOwner, createTrigger, executionsOf } from '../support/builders/triggers.js';
 
@@ -191,6 +192,38 @@ test('a new row of a table is answered at the callback, in chunks, and a timeout
   t.deepEqual(Object.keys(error).toSorted(), ['code', 'message']);
   const [answer] = heard('quiet');
   t.like(answer, { agent_response: 'The agent did not answer in time.', error: undefined });
+});
+
+test('a failure before the turn is told too: no credential for the model, no tokens left', async (t) => {
+  const node = await shared.tenant(t);
+  const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+  const { agent_id: agent, tenant_id: tenant } = node.bootstrap;
+  const execution = (path: string) => ({
+    mode: 'async',
+    callback: { url: `${receiver.url}/${path}`, send_failures: true },
+  });
+  const heard = (path: string) =>
+    receiver.heard.filter((one) => one.path === `/${path}`).map(({ body }) => JSON.parse(body));
+  const webhook = await createTrigger(node, { auth: { type: 'none' }, execution: execution('model') });
+  const everySecond = { cron: '* * * * * *', message: 'tick', execution: execution('tokens') };
+  const schedule = await createTrigger(node, everySecond, 'schedule');
+  const plan = { plan: 'enterprise', settings: { monthly_tokens: 1 } };
+  await node.client.call('PATCH', `/api/tenants/${tenant}/plan`, { token: operatorToken, body: plan });
+  const told = await eventually(() => heard('tokens').find((body) => body.error !== undefined), {
+    everyMs: 100,
+  });
+  await asOwner(node, 'POST', `/api/triggers/${schedule.id}/disable`);
+  t.like(told, { agent_response: null, error: { code: 'quota_exceeded' }, trigger_id: schedule.id });
+
+  const room = { plan: 'enterprise', settings: { monthly_tokens: 1_000_000 } };
+  await node.client.call('PATCH', `/api/tenants/${tenant}/plan`, { token: operatorToken, body: room });
+  await asOwner(node, 'PATCH', `/api/agents/${agent}`, { llm_config: { model: 'openai.gpt-4.1-mini' } });
+  await asOwner(node, 'POST', `/api/agents/${agent}/publish`, {});
+  const sent = await node.client.call('POST', webhook.path, { body: { message: 'hi' } });
+  t.is(sent.status, 202, sent.text);
+  const failure = await eventually(() => heard('model')[0], { everyMs: 100 });
+  t.like(failure, { agent_response: null, execution_id: sent.json.execution_id, trigger_id: webhook.id });
+  t.deepEqual(Object.keys(failure.error).toSorted(), ['code', 'message']);
 });
 
 test('a long answer to Twilio is several messages of a length that it takes', async (t) => {
