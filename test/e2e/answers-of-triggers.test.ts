@@ -224,6 +224,8 @@ test('a failure before the turn is told too: no credential for the model, no tok
   const failure = await eventually(() => heard('model')[0], { everyMs: 100 });
   t.like(failure, { agent_response: null, execution_id: sent.json.execution_id, trigger_id: webhook.id });
   t.deepEqual(Object.keys(failure.error).toSorted(), ['code', 'message']);
+  const keys = receiver.heard.map(({ headers }) => headers['idempotency-key']);
+  t.true(keys.includes(`${sent.json.execution_id}:1`), 'as answers have');
 });
 
 test('a long answer to Twilio is several messages of a length that it takes', async (t) => {

@@ -122,7 +122,8 @@ export class MessageCompletion {
     const asks = parsed.config.execution.callback?.send_failures === true;
     if (item.row === undefined || !asks || answersInResponse(parsed)) return false;
     const content = failureContent(error, item.work);
-    await this.#insertForCallback(tx, item, { content, truncated: false });
+    const key = hasMailRoute(parsed, item.work) ? besideMail(item.executionId) : item.executionId;
+    await this.#insertForCallback(tx, item, { key, content, truncated: false });
     return true;
   }
 
@@ -164,8 +165,9 @@ export class MessageCompletion {
       failure === undefined
         ? await prepareAnswer(this.#way(item), parsed, text, { ...work, mail: undefined })
         : { content: failureContent(failure, work), truncated: false };
+    const key = besideMail(item.executionId);
     await this.#parts.store.inTenant(scope, (tx) =>
-      this.#insertForCallback(tx, item, { content, truncated }),
+      this.#insertForCallback(tx, item, { key, content, truncated }),
     );
     this.#parts.sender.announce(scope, sessionId);
   }
@@ -173,7 +175,11 @@ export class MessageCompletion {
   async #insertForCallback(
     tx: TenantTransaction,
     { scope, executionId, row, sessionId, triggerId }: InboxMessage,
-    { content, truncated }: { readonly content: DeliveryContent; readonly truncated: boolean },
+    {
+      key,
+      content,
+      truncated,
+    }: { readonly key: string; readonly content: DeliveryContent; readonly truncated: boolean },
   ): Promise<void> {
     if (row === undefined) return;
     await insertDelivery(scope, tx, {
@@ -181,7 +187,7 @@ export class MessageCompletion {
       sessionId,
       triggerId,
       executionId,
-      key: `${executionId}/callback`,
+      key,
       inboxSeq: row.seq,
       chunkTotal: content.chunks.length,
       truncated,
@@ -244,6 +250,11 @@ function recordEnd(
     status,
     error,
   });
+}
+
+/** The mail's answer has the key of the execution itself. */
+function besideMail(executionId: string): string {
+  return `${executionId}/callback`;
 }
 
 /** The response to a waiting caller, kept for repeats of the message. */
