@@ -14,7 +14,7 @@ export function tableOf(results) {
   );
   return `# Clients that move by their base address
 
-\`npm run interop\` runs these clients, unmodified, against a vendor's protocol and through the platform before the same vendor, and compares the requests that arrive. \`same\`: the vendor gets every field with its value. \`refused\`: the caller is told the field by name. \`works\`: the client gets what it expects of \`sim.tools\`.
+\`npm run interop\` runs these clients, unmodified, against a vendor's protocol and through the platform before the same vendor, and compares the requests that arrive. \`same\`: the vendor gets every field with its value. \`refused\`: the caller is told the field by name. \`works\`: the client gets what it expects of the models of \`sim\`, which need no vendor.
 
 | Client | Feature | Whole | Streamed | Detail |
 |---|---|---|---|---|

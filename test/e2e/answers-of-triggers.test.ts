@@ -2,7 +2,9 @@
 import { createHmac } from 'node:crypto';
 import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
+import { startShop } from '../support/servers/databases.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import { operatorToken } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 import { addSecret, asOwner, createTrigger, executionsOf } from '../support/builders/triggers.js';
 
@@ -124,6 +126,106 @@ test('a failed turn is reported to a callback that asks for failures', async (t)
     bodies.some((body) => typeof body.text === 'string'),
     'a timeout is an answer otherwise',
   );
+});
+
+test('a new row of a table is answered at the callback, in chunks, and a timeout as it asks', async (t) => {
+  const { place, client } = await startShop(t);
+  await client.query('create table visits (id bigint primary key, guest text)');
+  const node = await shared.tenant(t);
+  const made = await asOwner(node, 'POST', '/api/database-configs', {
+    name: 'shop',
+    provider: 'postgresql',
+    connection_config: place,
+  });
+  let refusals = 1;
+  const receiver = await startToolServer(t, (_request, response) =>
+    answerJson(response, {}, refusals-- > 0 ? 503 : 200),
+  );
+  const onRows = (path: string, callback: object, template = 'Guest {{ guest }}') =>
+    createTrigger(
+      node,
+      {
+        database_config_id: made.json.data.id,
+        table: 'public.visits',
+        cursor_column: 'id',
+        poll_ms: 100,
+        message_template: template,
+        execution: {
+          timeout_ms: 1_000,
+          callback: { url: `${receiver.url}/${path}`, ...callback },
+          split_config: { enabled: true, max_chunk_size: 100, inter_chunk_delay_ms: 0 },
+        },
+      },
+      'db_event',
+    );
+  const heard = (path: string) =>
+    receiver.heard.filter((one) => one.path === `/${path}`).map(({ body }) => JSON.parse(body));
+  const long = await onRows('long', {}, `Guest {{ guest }} ${'word '.repeat(50)}`);
+  await client.query("insert into visits values (1, 'Ada')");
+  const answered = await eventually(
+    async () => (await executionsOf(node, long)).find((one) => one.delivery_status === 'delivered'),
+    { everyMs: 100 },
+  );
+  await asOwner(node, 'POST', `/api/triggers/${long.id}/disable`);
+  const chunks = heard('long');
+  t.true(chunks.length > 3, 'each chunk, and the first once more after its refusal');
+  t.deepEqual(chunks[0], chunks[1]);
+  t.regex(chunks[0].agent_response, /^\(1\/\d\)\necho: Guest Ada word/);
+  t.true(chunks.every(({ execution_id }) => execution_id === answered.id));
+
+  const { agent_id: agent } = node.bootstrap;
+  await asOwner(node, 'PATCH', `/api/agents/${agent}`, { llm_config: { model: 'sim.lorem-2-8000' } });
+  await asOwner(node, 'POST', `/api/agents/${agent}/publish`, {});
+  const loud = await onRows('loud', { send_failures: true });
+  await onRows('quiet', {});
+  await client.query("insert into visits values (2, 'Bob')");
+  await eventually(() => heard('loud').length === 1 && heard('quiet').length === 1, { everyMs: 100 });
+  const [told] = await executionsOf(node, loud);
+  t.is(told?.status, 'timeout');
+  const [{ error, ...others }] = heard('loud');
+  t.deepEqual(others, {
+    agent_response: null,
+    session_id: told?.session_id,
+    execution_id: told?.id,
+    trigger_id: loud.id,
+  });
+  t.deepEqual(Object.keys(error).toSorted(), ['code', 'message']);
+  const [answer] = heard('quiet');
+  t.like(answer, { agent_response: 'The agent did not answer in time.', error: undefined });
+});
+
+test('a failure before the turn is told too: no credential for the model, no tokens left', async (t) => {
+  const node = await shared.tenant(t);
+  const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+  const { agent_id: agent, tenant_id: tenant } = node.bootstrap;
+  const execution = (path: string) => ({
+    mode: 'async',
+    callback: { url: `${receiver.url}/${path}`, send_failures: true },
+  });
+  const heard = (path: string) =>
+    receiver.heard.filter((one) => one.path === `/${path}`).map(({ body }) => JSON.parse(body));
+  const webhook = await createTrigger(node, { auth: { type: 'none' }, execution: execution('model') });
+  const everySecond = { cron: '* * * * * *', message: 'tick', execution: execution('tokens') };
+  const schedule = await createTrigger(node, everySecond, 'schedule');
+  const plan = { plan: 'enterprise', settings: { monthly_tokens: 1 } };
+  await node.client.call('PATCH', `/api/tenants/${tenant}/plan`, { token: operatorToken, body: plan });
+  const told = await eventually(() => heard('tokens').find((body) => body.error !== undefined), {
+    everyMs: 100,
+  });
+  await asOwner(node, 'POST', `/api/triggers/${schedule.id}/disable`);
+  t.like(told, { agent_response: null, error: { code: 'quota_exceeded' }, trigger_id: schedule.id });
+
+  const room = { plan: 'enterprise', settings: { monthly_tokens: 1_000_000 } };
+  await node.client.call('PATCH', `/api/tenants/${tenant}/plan`, { token: operatorToken, body: room });
+  await asOwner(node, 'PATCH', `/api/agents/${agent}`, { llm_config: { model: 'openai.gpt-4.1-mini' } });
+  await asOwner(node, 'POST', `/api/agents/${agent}/publish`, {});
+  const sent = await node.client.call('POST', webhook.path, { body: { message: 'hi' } });
+  t.is(sent.status, 202, sent.text);
+  const failure = await eventually(() => heard('model')[0], { everyMs: 100 });
+  t.like(failure, { agent_response: null, execution_id: sent.json.execution_id, trigger_id: webhook.id });
+  t.deepEqual(Object.keys(failure.error).toSorted(), ['code', 'message']);
+  const keys = receiver.heard.map(({ headers }) => headers['idempotency-key']);
+  t.true(keys.includes(`${sent.json.execution_id}:1`), 'as answers have');
 });
 
 test('a long answer to Twilio is several messages of a length that it takes', async (t) => {

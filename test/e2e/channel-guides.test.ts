@@ -11,9 +11,11 @@ import { addSecret, createTrigger, executionsOf, type TestTrigger } from '../sup
 const run = promisify(execFile);
 
 let meta: ToolServer;
+let slack: ToolServer;
 const shared = sharedMailNode(test, async (atEnd) => {
   meta = await startToolServer(atEnd, (_request, response) => answerJson(response, {}));
-  return { environment: { TROUPE_WHATSAPP_BASE_URL: meta.url } };
+  slack = await startToolServer(atEnd, (_request, response) => answerJson(response, { ok: true }));
+  return { environment: { TROUPE_WHATSAPP_BASE_URL: meta.url, TROUPE_SLACK_BASE_URL: slack.url } };
 });
 
 /** Runs the guide's commands, and returns their output. */
@@ -69,6 +71,19 @@ test('the commands of the guide to WhatsApp work', async (t) => {
   t.true(JSON.parse(accepted).success);
   await eventually(() => meta.heard.length === 1);
   t.is((await executionsOf(node, trigger)).length, 1);
+});
+
+test('the commands of the guide to Slack work', async (t) => {
+  const node = await shared.tenant(t);
+  await addSecret(node, 'slack', JSON.stringify({ bot_token: 'xoxb', signing_secret: 'shh' }));
+  const trigger = await createTrigger(node, { channel: { type: 'slack', auth: { secret_ref: 'slack' } } });
+  const [challenge = '', accepted] = await follow('answer-on-slack', node, trigger, {
+    SIGNING_SECRET: 'shh',
+  });
+  t.deepEqual(JSON.parse(challenge), { challenge: '3eZbrw1aB' });
+  t.is(typeof accepted, 'string');
+  await eventually(() => slack.heard.length === 1);
+  t.like(JSON.parse(slack.heard[0]?.body ?? ''), { thread_ts: '1700000000.000100', text: 'echo: Hello' });
 });
 
 test('the commands of the guide to mail work', async (t) => {

@@ -7,6 +7,7 @@ import type { TextWay } from '../outbox/replies/transform.js';
 import type { TriggerConfig } from '../triggers/types/registry.js';
 import {
   type DeliveryContent,
+  type TurnFailure,
   failureContent,
   answersInResponse,
   hasMailRoute,
@@ -88,6 +89,7 @@ export class MessageCompletion {
         const sealed = this.#sealedReply(item);
         await rememberReply(scope, tx, { sessionId, triggerId: item.triggerId, sealed });
       }
+      if (end.error !== null) await this.#tellFailure(tx, item, trigger.parsed, end.error);
       if (row !== undefined) await markDone(scope, tx, row, kept);
     });
     sender.announce(scope, sessionId);
@@ -99,11 +101,30 @@ export class MessageCompletion {
     trigger: LiveTrigger | undefined,
     error: UnknownEnd['error'],
   ): Promise<void> {
-    await this.#parts.store.inTenant(item.scope, async (tx) => {
+    const { store, sender } = this.#parts;
+    const isTold = await store.inTenant(item.scope, async (tx) => {
       // A process that was frozen must not end a message that its successor runs.
-      if (item.row !== undefined && !(await endIfHeld(item.scope, tx, item.row))) return;
-      if (trigger !== undefined) await recordEnd(tx, item, trigger, { status: 'failed', error });
+      if (item.row !== undefined && !(await endIfHeld(item.scope, tx, item.row))) return false;
+      if (trigger === undefined) return false;
+      await recordEnd(tx, item, trigger, { status: 'failed', error });
+      return error !== null && this.#tellFailure(tx, item, trigger.parsed, error);
     });
+    if (isTold) sender.announce(item.scope, item.sessionId);
+  }
+
+  /** Puts the failure of a message that ran no turn into the outbox, where its callback asks for failures. */
+  async #tellFailure(
+    tx: TenantTransaction,
+    item: InboxMessage,
+    parsed: TriggerConfig,
+    error: TurnFailure,
+  ): Promise<boolean> {
+    const asks = parsed.config.execution.callback?.send_failures === true;
+    if (item.row === undefined || !asks || answersInResponse(parsed)) return false;
+    const content = failureContent(error, item.work);
+    const key = hasMailRoute(parsed, item.work) ? besideMail(item.executionId) : item.executionId;
+    await this.#insertForCallback(tx, item, { key, content, truncated: false });
+    return true;
   }
 
   /** The answer for the outbox, if there is one. */
@@ -136,7 +157,7 @@ export class MessageCompletion {
    * between repeats the end, and the row is there already.
    */
   async #callbackBesideMail(item: InboxMessage, parsed: TriggerConfig, turn: TurnOutcome): Promise<void> {
-    const { scope, executionId, row, sessionId, triggerId, work } = item;
+    const { scope, row, sessionId, work } = item;
     const failure = parsed.config.execution.callback?.send_failures === true ? failureOf(turn) : undefined;
     const text = outgoingText(turn);
     if (row === undefined || (failure === undefined && text === '')) return;
@@ -144,20 +165,34 @@ export class MessageCompletion {
       failure === undefined
         ? await prepareAnswer(this.#way(item), parsed, text, { ...work, mail: undefined })
         : { content: failureContent(failure, work), truncated: false };
+    const key = besideMail(item.executionId);
     await this.#parts.store.inTenant(scope, (tx) =>
-      insertDelivery(scope, tx, {
-        id: this.#parts.ids.uuid(),
-        sessionId,
-        triggerId,
-        executionId,
-        key: `${executionId}/callback`,
-        inboxSeq: row.seq,
-        chunkTotal: content.chunks.length,
-        truncated,
-        sealed: this.#parts.seal.seal(scope, content),
-      }),
+      this.#insertForCallback(tx, item, { key, content, truncated }),
     );
     this.#parts.sender.announce(scope, sessionId);
+  }
+
+  async #insertForCallback(
+    tx: TenantTransaction,
+    { scope, executionId, row, sessionId, triggerId }: InboxMessage,
+    {
+      key,
+      content,
+      truncated,
+    }: { readonly key: string; readonly content: DeliveryContent; readonly truncated: boolean },
+  ): Promise<void> {
+    if (row === undefined) return;
+    await insertDelivery(scope, tx, {
+      id: this.#parts.ids.uuid(),
+      sessionId,
+      triggerId,
+      executionId,
+      key,
+      inboxSeq: row.seq,
+      chunkTotal: content.chunks.length,
+      truncated,
+      sealed: this.#parts.seal.seal(scope, content),
+    });
   }
 
   #reply(
@@ -215,6 +250,11 @@ function recordEnd(
     status,
     error,
   });
+}
+
+/** The mail's answer has the key of the execution itself. */
+function besideMail(executionId: string): string {
+  return `${executionId}/callback`;
 }
 
 /** The response to a waiting caller, kept for repeats of the message. */

@@ -48,4 +48,4 @@ export class CrossOrigin {
 const allowed =
   'authorization, content-type, idempotency-key, last-event-id, x-api-key, x-request-id, x-tenant-id';
 const exposed =
-  'retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, x-request-id, x-troupe-paid-by, x-troupe-ignored';
+  'request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, x-request-id, x-troupe-paid-by, x-troupe-ignored';
