@@ -1,5 +1,6 @@
 // The arithmetic of blocks: several processes, any of which may die, stop in order or change its mind.
 import { randomUUID } from 'node:crypto';
+import { setImmediate as nextRound } from 'node:timers/promises';
 import test from 'ava';
 import fc from 'fast-check';
 import { tenantScope } from '../../../../src/kernel/tenant-scope.js';
@@ -89,6 +90,33 @@ test('however processes die, stop, return and change limits, no more than the hi
     { numRuns: 150 },
   );
   t.pass();
+});
+
+test('nothing is granted from a block before the store has committed it', async (t) => {
+  let answer: (block: number | Error) => void = () => undefined;
+  const store: GrantStore = {
+    take: () =>
+      new Promise((resolve, reject) => {
+        answer = (block) => (block instanceof Error ? reject(block) : resolve({ block, granted: block }));
+      }),
+    giveBack: async () => undefined,
+  };
+  const time = new ManualTime('2026-11-21T10:00:00Z');
+  const grants = new Grants(store, { time, countsMax: 10, report: (_what, error) => t.fail(String(error)) });
+  const counted = { scope: tenantScope(randomUUID()), subject: 'a-day', limit: 100 };
+  const failing = grants.prepare(counted);
+  await nextRound();
+  t.is(grants.standing(counted), 'unknown', 'the block is on its way');
+  answer(new Error('the store is away'));
+  await t.throwsAsync(failing, { message: 'the store is away' });
+  t.is(grants.standing(counted), 'unknown', 'the block was not taken');
+  const taking = grants.prepare(counted);
+  await nextRound();
+  t.is(grants.standing(counted), 'unknown');
+  answer(1);
+  await taking;
+  t.true(await grantOne(grants, counted));
+  t.is(grants.standing(counted), 'unknown', 'the block of one is used up');
 });
 
 test('work returned around midnight stays counted, because its day is unknown', async (t) => {
