@@ -78,6 +78,34 @@ test('a call that waits too long gets a busy error and reserves nothing', async 
   t.is(book.reservedTokens, 120);
 });
 
+test('a call that waits when the owner ends gets a busy error at once', async (t) => {
+  const { book, time } = build();
+  for (const id of ['a', 'b', 'c']) t.is(await decided(book.reserve(wish(id))), 'reserved');
+  const waiting = book.reserve(wish('d'));
+  t.is(await decided(waiting), 'waits');
+  book.close();
+  t.is(await decided(waiting), 'busy');
+  t.is(time.pending, 0);
+});
+
+test('a handed-over reservation that was settled before it arrived does not come back', async (t) => {
+  const { book } = build();
+  book.settle('settled', 40, 12);
+  const row = { process: 'node-1', tokens: 40, withinMs: minuteMs };
+  book.takeOver(
+    [
+      { attemptId: 'settled', ...row },
+      { attemptId: 'open', ...row },
+    ],
+    true,
+  );
+  t.deepEqual(
+    book.leftovers().map(({ attemptId }) => attemptId),
+    ['open'],
+  );
+  t.is(book.reservedTokens, 40);
+});
+
 test('already admitted work is admitted whatever is used', async (t) => {
   const { book } = build({ used: 500 });
   t.is(await decided(book.reserve(wish('a', { alreadyAdmitted: true }))), 'reserved');
