@@ -118,6 +118,8 @@ test.serial(
 
     gone.add(first.name);
     await eventually(() => watched.sweeps() > 0, { what: 'the second process sweeps' });
+    const named = await second.store.directory((tx) => messageClaims.holders(tx));
+    t.false(named.includes(first.name), 'a claim that has ended names nobody');
     const [taken] = await claimed();
     t.like(taken, { key: row.key, attempts: 2 });
     t.deepEqual(await claimed(), [], 'one process has it');
