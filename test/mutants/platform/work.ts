@@ -2,6 +2,7 @@ import { mutantsOf } from '../mutant.js';
 
 const outbox = {
   tests: [
+    'test/unit/automation/retry.test.ts',
     'test/unit/automation/senders.test.ts',
     'test/integration/automation/sender.test.ts',
     'test/integration/automation/answers.test.ts',
