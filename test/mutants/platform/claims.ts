@@ -92,11 +92,11 @@ export const claims = [
       {
         id: 'voided-work-not-looked-at',
         rule: 'Work whose claim was voided is looked for at once.',
-        find: `      lookAtOnce();
+        find: `      sweepNow();
     }
   }
 }`,
-        replace: `      void lookAtOnce;
+        replace: `      void sweepNow;
     }
   }
 }`,
@@ -236,8 +236,8 @@ export const claims = [
       {
         id: 'refused-message-given-up',
         rule: 'A message that its session refuses for now is put off.',
-        find: `      } else if (error.retry === 'later' && error.code !== 'quota_exceeded' && item.ageMs < patienceMs) {`,
-        replace: `      } else if (error.retry === 'later' && item.ageMs < 0) {`,
+        find: `(error.retry === 'later' && error.code !== 'quota_exceeded' && item.ageMs < patienceMs)`,
+        replace: `(error.retry === 'later' && item.ageMs < 0)`,
       },
       {
         id: 'denied-sender-runs',
@@ -250,8 +250,8 @@ export const claims = [
       {
         id: 'holds-not-extended',
         rule: 'A node extends its claims on what runs there.',
-        find: `    if (held.length > 0) await this.#parts.store.directory((tx) => holdOn(tx, held, holdMs));`,
-        replace: `    if (held.length < 0) await this.#parts.store.directory((tx) => holdOn(tx, held, holdMs));`,
+        find: `    if (held.length > 0) await this.#parts.store.directory((tx) => renewClaims(tx, held, holdMs));`,
+        replace: `    if (held.length < 0) await this.#parts.store.directory((tx) => renewClaims(tx, held, holdMs));`,
       },
     ],
     inbox,

@@ -2,6 +2,7 @@ import { mutantsOf } from '../mutant.js';
 
 const outbox = {
   tests: [
+    'test/unit/automation/retry.test.ts',
     'test/unit/automation/senders.test.ts',
     'test/integration/automation/sender.test.ts',
     'test/integration/automation/answers.test.ts',
@@ -22,7 +23,7 @@ export const work = [
       {
         id: 'queue-not-told-of-the-end',
         rule: 'Answers behind one that was sent by itself go on at its end.',
-        find: `        this.hint(scope, sessionId);
+        find: `        this.announce(scope, sessionId);
         if (ageMs === undefined) return 'taken';`,
         replace: `        if (ageMs === undefined) return 'taken';`,
       },
@@ -48,8 +49,8 @@ export const work = [
       {
         id: 'unbegun-answer-not-sent',
         rule: 'An answer that was written but not started waits in the queue.',
-        find: `      looksOn = finish.waits;`,
-        replace: `      looksOn = false && finish.waits;`,
+        find: `      mustAnnounce = finish.waits;`,
+        replace: `      mustAnnounce = false && finish.waits;`,
       },
     ],
     outbox,
@@ -182,12 +183,6 @@ export const work = [
         replace: `    if (finishedBefore.has('')) {`,
       },
       {
-        id: 'poison-turn-runs-for-ever',
-        rule: 'A turn whose processes died too often fails.',
-        find: `    if (row.attempts >= attemptsMax) {`,
-        replace: `    if (row.attempts >= attemptsMax * 1_000) {`,
-      },
-      {
         id: 'handoff-after-the-check',
         rule: 'No await lies between the check of the control mode and the claim.',
         find: `    if (this.#state.session?.control_mode !== 'engaged') return this.#end(turn, ended('SUSPENDED'));`,
@@ -204,6 +199,18 @@ export const work = [
         rule: 'The end of a turn frees the stamp.',
         find: `      holdsStamp ? { stamp: { set: 'free' } } : {},`,
         replace: `      holdsStamp ? {} : {},`,
+      },
+    ],
+    turns,
+  ),
+  ...mutantsOf(
+    'src/conversations/sessions/turn-checks.ts',
+    [
+      {
+        id: 'poison-turn-runs-for-ever',
+        rule: 'A turn whose processes died too often fails.',
+        find: `  if (row.attempts >= attemptsMax) {`,
+        replace: `  if (row.attempts >= attemptsMax * 1_000) {`,
       },
     ],
     turns,

@@ -46,6 +46,11 @@ export class ManualTime implements Time {
     this.#moveTo(endMs);
   }
 
+  /** Moves both clocks as if this process stood still meanwhile: due timers run late, with the next advance. */
+  stall(forMs: number): void {
+    this.#moveTo(this.#monotonicMs + forMs);
+  }
+
   advanceTo(wall: string): void {
     this.advance(Date.parse(wall) - this.#wallMs);
   }

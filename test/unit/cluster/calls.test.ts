@@ -2,6 +2,8 @@ import test from 'ava';
 import { volatileActor } from '../../../cluster/activation/kind.js';
 import type { Call } from '../../../cluster/activation/call.js';
 import { volatileCounter } from '../../../cluster/example/counter.js';
+import { viewNumber } from '../../../cluster/ids/ids.js';
+import { makeView } from '../../../cluster/membership/view.js';
 import { CounterServiceDefinition } from '../../../generated/troupe/examples/v1/counter.js';
 import { SimulatedCluster, type SimulatedNode } from '../../support/servers/simulated-cluster.js';
 
@@ -115,6 +117,21 @@ test('long messages are sent in chunks and arrive complete', async (t) => {
     );
     for (const answer of answers) t.is(answer.process, 'abc'.repeat(300_000));
   }
+});
+
+test('a call between two nodes that each take the other for the owner ends after a bounded number of hops', async (t) => {
+  const cluster = new SimulatedCluster();
+  const kind = volatileCounter(cluster.time);
+  const one = await cluster.add(cluster.host('n1'), [kind]);
+  const two = await cluster.add(cluster.host('n2'), [kind]);
+  one.membership.adopt(makeView(viewNumber(1), [two.member]));
+  two.membership.adopt(makeView(viewNumber(1), [one.member]));
+  await cluster.time.advance(200);
+  const asked = one.node.actor(kind, 'acme', 'k').add({ amount: 1 }, { deadlineMs: 30_000 });
+  const startedMs = cluster.time.monotonicMs();
+  await t.throwsAsync(cluster.settle(asked), { message: /^moved/ });
+  t.true(cluster.time.monotonicMs() - startedMs < 1_000, 'it does not go on until its deadline');
+  t.is(one.node.describe().counts.movedAnswers, cluster.config.hopsMax + 1);
 });
 
 test('the trace context reaches the handler, and nested calls inherit it with the deadline', async (t) => {

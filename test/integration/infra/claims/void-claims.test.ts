@@ -8,7 +8,9 @@ import {
   claimLeftBehind,
   releaseOwnClaims,
   endIfHeld,
+  markDone,
   messageClaims,
+  renewClaims,
   reschedule,
 } from '../../../../src/automation/inbox/inbox.store.js';
 import {
@@ -118,6 +120,8 @@ test.serial(
 
     gone.add(first.name);
     await eventually(() => watched.sweeps() > 0, { what: 'the second process sweeps' });
+    const named = await second.store.directory((tx) => messageClaims.holders(tx));
+    t.false(named.includes(first.name), 'a claim that has ended names nobody');
     const [taken] = await claimed();
     t.like(taken, { key: row.key, attempts: 2 });
     t.deepEqual(await claimed(), [], 'one process has it');
@@ -139,6 +143,29 @@ test.serial('a message that a leaving process gives back counts no lost process'
   await first.store.directory((tx) => releaseOwnClaims(tx));
   const [taken] = await second.store.directory((tx) => claimLeftBehind(tx, holdMs, 100));
   t.like(taken, { key: row.key, attempts: 1 });
+});
+
+test.serial('a process extends only its own claims', async (t) => {
+  const { first, second } = await two(t);
+  const scope = await insertTenant(first.store);
+  const execution = randomUUID();
+  const row = { ...message(scope), execution_id: execution, hold_ms: 0 };
+  await first.writers.writer(acceptTarget).write(row);
+  await second.store.directory((tx) => renewClaims(tx, [execution], holdMs));
+  const [taken] = await second.store.directory((tx) => claimLeftBehind(tx, 0, 100));
+  t.like(taken, { key: row.key }, 'it was due all the same');
+  await second.store.directory((tx) => renewClaims(tx, [execution], holdMs));
+  t.deepEqual(await first.store.directory((tx) => claimLeftBehind(tx, holdMs, 100)), []);
+  t.true(await second.store.inTenant(scope, (tx) => endIfHeld(scope, tx, row)));
+});
+
+test.serial('a message is done once, whoever ends it', async (t) => {
+  const { first } = await two(t);
+  const scope = await insertTenant(first.store);
+  const row = message(scope);
+  await first.writers.writer(acceptTarget).write(row);
+  await first.store.inTenant(scope, (tx) => markDone(scope, tx, row, undefined));
+  t.false(await first.store.inTenant(scope, (tx) => endIfHeld(scope, tx, row)));
 });
 
 test.serial('a claim that commits after the end of its process was noticed is ended as well', async (t) => {

@@ -82,6 +82,13 @@ function granted(scope: TenantScope, kind: 'day' | 'key'): Promise<number | null
   );
 }
 
+function heldOf(scope: TenantScope): Promise<number> {
+  return store.inTenant(scope, (tx) =>
+    tx.oneFirst(sql.type(z.object({ held: z.number() }))`
+      select held from token_holds where tenant_id = ${scope.tenantId}`),
+  );
+}
+
 test('the first question loads the actor; from then on this node answers within the tick', async (t) => {
   const { quota, time } = await startNode(t);
   const key = keyOf(await insertTenant(store), { requestsPerMinute: 10, quotaLimit: 100 });
@@ -195,11 +202,7 @@ test('tokens are reserved where the actor lives, and settled ones show at once',
   });
   t.is(await quota.reserveTokens(scope, wish('a')), undefined);
   t.is(await quota.reserveTokens(scope, wish('b')), undefined);
-  const held = await store.inTenant(scope, (tx) =>
-    tx.oneFirst(sql.type(z.object({ held: z.number() }))`
-      select held from token_holds where tenant_id = ${scope.tenantId}`),
-  );
-  t.true(held >= 120, 'what is reserved was committed before');
+  t.true((await heldOf(scope)) >= 120, 'what is reserved was committed before');
   const third = quota.reserveTokens(scope, wish('c'));
   quota.settleTokens(scope, { attemptId: 'a', reserved: 60, tokens: 70 });
   quota.settleTokens(scope, { attemptId: 'b', reserved: 60, tokens: 40 });
@@ -207,4 +210,22 @@ test('tokens are reserved where the actor lives, and settled ones show at once',
   const refusal = await third;
   t.is(refusal?.code, 'quota_exceeded');
   t.is(refusal?.details?.['used'], 110);
+});
+
+test('the hold of a new owner includes what an earlier one may have reserved', async (t) => {
+  const scope = await insertTenant(store);
+  const limits = { ...limitsOf('free', {}), monthlyTokens: 100 };
+  const wish = (attemptId: string) => ({
+    attemptId,
+    tokens: 60,
+    withinMs: 600_000,
+    limits,
+    alreadyAdmitted: true,
+  });
+  const first = await startNode(t);
+  for (const id of ['a', 'b']) t.is(await first.quota.reserveTokens(scope, wish(id)), undefined);
+  // It does not know the first, which may have reserved all that it holds.
+  const second = await startNode(t);
+  t.is(await second.quota.reserveTokens(scope, wish('c')), undefined);
+  t.true((await heldOf(scope)) >= 180);
 });

@@ -94,6 +94,21 @@ test('a majority that cannot reach the store but answers probes is not removed w
   t.deepEqual(standings([one, two, three]), ['member', 'member', 'member']);
 });
 
+test('one silent process among those that answer leads to no seizure, which would end them', async (t) => {
+  const world = new MemberWorld();
+  const [one, ...others] = await world.settled(5);
+  const silent = others.pop();
+  if (one === undefined || silent === undefined) throw new Error('five nodes');
+  silent.freeze();
+  for (const node of others) node.reachesStore = false;
+  await world.time.advance(waitMs - 1_000);
+  t.false(one.events.some((event) => event.event === 'seized'));
+  for (const node of others) node.reachesStore = true;
+  await world.time.advance(10_000);
+  t.is(one.viewNames(), 'p0 p1 p2 p3');
+  t.deepEqual(standings([one, ...others]), ['member', 'member', 'member', 'member']);
+});
+
 test('workers that were declared dead and came back can later go on without the store', async (t) => {
   const world = new MemberWorld();
   const nodes = await world.settled(3);

@@ -1,3 +1,4 @@
+import { setImmediate as nextRound } from 'node:timers/promises';
 import test from 'ava';
 import { systemTime } from '../../../../cluster/index.js';
 import { failureReport } from '../../../../src/automation/messages/failure-report.js';
@@ -44,6 +45,25 @@ test('a subject has one run at a time, and one more for requests during it', asy
   await made.stop();
   t.is(released.length, 2);
   t.is(most, 1);
+});
+
+test('a stop waits for the work in progress', async (t) => {
+  let end: (() => void) | undefined;
+  const { made } = rounds({
+    work: async () => {
+      await new Promise<void>((resolve) => (end = resolve));
+      return undefined;
+    },
+  });
+  made.ask('one');
+  await eventually(() => end !== undefined);
+  let stopped = false;
+  const stopping = made.stop().then(() => (stopped = true));
+  for (let round = 0; round < 3; round += 1) await nextRound();
+  t.false(stopped);
+  end?.();
+  await stopping;
+  t.true(stopped);
 });
 
 test('subjects beyond the bound wait, and none is forgotten', async (t) => {

@@ -1,6 +1,7 @@
 // The arithmetic of blocks: several processes, any of which may die, stop in order or change its mind.
 import { randomUUID } from 'node:crypto';
-import test from 'ava';
+import { setImmediate as nextRound } from 'node:timers/promises';
+import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { tenantScope } from '../../../../src/kernel/tenant-scope.js';
 import { LocalAdmission } from '../../../../src/tenancy/quota/admission.js';
@@ -89,6 +90,81 @@ test('however processes die, stop, return and change limits, no more than the hi
     { numRuns: 150 },
   );
   t.pass();
+});
+
+/** Blocks that arrive when the test says. */
+class Deferred implements GrantStore {
+  readonly returned: number[] = [];
+  #answer: (block: number | Error) => void = () => undefined;
+
+  async answer(block: number | Error): Promise<void> {
+    await nextRound();
+    this.#answer(block);
+  }
+
+  take(): ReturnType<GrantStore['take']> {
+    return new Promise((resolve, reject) => {
+      this.#answer = (block) => (block instanceof Error ? reject(block) : resolve({ block, granted: block }));
+    });
+  }
+
+  async giveBack(_scope: unknown, _subject: string, rest: number): Promise<void> {
+    this.returned.push(rest);
+  }
+}
+
+function granting<Rows extends GrantStore>(t: ExecutionContext, store: Rows) {
+  const time = new ManualTime('2026-11-21T10:00:00Z');
+  const grants = new Grants(store, { time, countsMax: 10, report: (_what, error) => t.fail(String(error)) });
+  return { store, grants, counted: { scope: tenantScope(randomUUID()), subject: 'a-day', limit: 100 } };
+}
+
+test('nothing is granted from a block before the store has committed it', async (t) => {
+  const { store, grants, counted } = granting(t, new Deferred());
+  const failing = grants.prepare(counted);
+  await nextRound();
+  t.is(grants.standing(counted), 'unknown', 'the block is on its way');
+  await store.answer(new Error('the store is away'));
+  await t.throwsAsync(failing, { message: 'the store is away' });
+  t.is(grants.standing(counted), 'unknown', 'the block was not taken');
+  const taking = grants.prepare(counted);
+  await nextRound();
+  t.is(grants.standing(counted), 'unknown');
+  await store.answer(1);
+  await taking;
+  t.true(await grantOne(grants, counted));
+  t.is(grants.standing(counted), 'unknown', 'the block of one is used up');
+});
+
+test('a block that arrives after its count was dropped is given back', async (t) => {
+  const { store, grants, counted } = granting(t, new Deferred());
+  const taking = grants.prepare(counted);
+  await nextRound();
+  grants.drop(counted.scope, counted.subject, 'given back');
+  await store.answer(7);
+  await taking;
+  t.deepEqual(store.returned, [7]);
+});
+
+test('the rest of a dropped block is given back, or stays spent', async (t) => {
+  for (const { rest, left } of [
+    { rest: 'given back', left: 1 } as const,
+    { rest: 'spent', left: 2 } as const,
+  ]) {
+    const { store, grants, counted } = granting(t, new Booked());
+    t.true(await grantOne(grants, counted));
+    t.is(store.granted, 2, 'one of them is the rest');
+    grants.drop(counted.scope, counted.subject, rest);
+    await grants.stop();
+    t.is(store.granted, left, rest);
+  }
+});
+
+test('a lowered limit counts at once, although the block has a rest', async (t) => {
+  const { grants, counted } = granting(t, new Booked());
+  t.true(await grantOne(grants, counted));
+  t.is(grants.standing(counted), 'has-room');
+  t.is(grants.standing({ ...counted, limit: 1 }), 'used-up');
 });
 
 test('work returned around midnight stays counted, because its day is unknown', async (t) => {

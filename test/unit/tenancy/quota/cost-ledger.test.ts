@@ -97,6 +97,28 @@ test('every budget of a call counts by itself, and a repeated request counts onc
   t.is(await decided(built, claim('d', { budgets })), 'reserved', 'a repeated settlement adds nothing');
 });
 
+test('a repeated settlement of costs counts once', async (t) => {
+  const built = build();
+  for (const id of ['a', 'b']) await decided(built, claim(id));
+  for (let repeat = 0; repeat < 3; repeat += 1) built.ledger.settle(settled('a', 30));
+  await ticks();
+  t.deepEqual(built.told, [], '30 of 100 reach no threshold');
+  t.is(await decided(built, claim('c')), 'reserved', '30 spent and 40 reserved leave room');
+});
+
+test('a budget without room refuses, however much room the budgets before it have', async (t) => {
+  const built = build();
+  const wide: AppliedBudget = { scope: 'key', id: 'key-1', limit: 1_000, period: 'month' };
+  built.spentSince.set('tenant tenant 2026-11-21', 100);
+  const refused = { outcome: 'spent', budget: 1, spent: 100 };
+  t.like(await built.ledger.reserve(claim('a', { budgets: [wide, tenantBudget] })), refused);
+  t.like(await built.ledger.reserve(claim('b', { budgets: [tenantBudget, wide] })), {
+    ...refused,
+    budget: 0,
+  });
+  t.true(built.ledger.isIdle, 'a refused call reserves in no budget');
+});
+
 test('days and months begin at midnight in UTC', async (t) => {
   const built = build({ at: '2026-11-30T23:59:59Z' });
   const month: AppliedBudget = { ...tenantBudget, period: 'month' };

@@ -6,9 +6,9 @@ import { ManualTime } from '../../../support/clocks/manual-time.js';
 
 const minuteMs = 60_000;
 
-function build(options: { used?: number; inherited?: { tokens: number; forMs: number } } = {}) {
-  const time = new ManualTime('2026-11-21T10:00:00Z');
-  const state = { used: options.used ?? 0, reads: 0, held: 0, holds: 0, storeIsAway: false };
+function build(options: { at?: string; used?: number; inherited?: { tokens: number; forMs: number } } = {}) {
+  const time = new ManualTime(options.at ?? '2026-11-21T10:00:00Z');
+  const state = { used: options.used ?? 0, reads: 0, held: 0, heldUntilMs: 0, holds: 0, storeIsAway: false };
   const book = new TokenLedger({
     time,
     read: async () => {
@@ -16,10 +16,11 @@ function build(options: { used?: number; inherited?: { tokens: number; forMs: nu
       if (state.storeIsAway) throw new Error('the store is away');
       return state.used;
     },
-    hold: async (tokens) => {
+    hold: async (tokens, forMs) => {
       if (state.storeIsAway) throw new Error('the store is away');
       state.holds += 1;
       state.held = tokens;
+      state.heldUntilMs = time.monotonicMs() + forMs;
     },
     inherited: options.inherited ?? { tokens: 0, forMs: 0 },
   });
@@ -75,6 +76,34 @@ test('a call that waits too long gets a busy error and reserves nothing', async 
   time.advance(10_000);
   t.deepEqual(await waiting, { outcome: 'busy' });
   t.is(book.reservedTokens, 120);
+});
+
+test('a call that waits when the owner ends gets a busy error at once', async (t) => {
+  const { book, time } = build();
+  for (const id of ['a', 'b', 'c']) t.is(await decided(book.reserve(wish(id))), 'reserved');
+  const waiting = book.reserve(wish('d'));
+  t.is(await decided(waiting), 'waits');
+  book.close();
+  t.is(await decided(waiting), 'busy');
+  t.is(time.pending, 0);
+});
+
+test('a handed-over reservation that was settled before it arrived does not come back', async (t) => {
+  const { book } = build();
+  book.settle('settled', 40, 12);
+  const row = { process: 'node-1', tokens: 40, withinMs: minuteMs };
+  book.takeOver(
+    [
+      { attemptId: 'settled', ...row },
+      { attemptId: 'open', ...row },
+    ],
+    true,
+  );
+  t.deepEqual(
+    book.leftovers().map(({ attemptId }) => attemptId),
+    ['open'],
+  );
+  t.is(book.reservedTokens, 40);
 });
 
 test('already admitted work is admitted whatever is used', async (t) => {
@@ -205,12 +234,47 @@ test('a hold covers many reservations, so that most need no wait', async (t) => 
   t.is(state.holds, 2, 'those that come at once wait for one commit');
 });
 
+test('a hold lasts as long as each reservation that it covers', async (t) => {
+  const { book, state, time } = build();
+  const small = { monthlyLimit: 1_000_000, tokens: 1 };
+  await book.reserve(wish('short', small));
+  t.true(state.held > 2, 'it has room for more tokens');
+  await book.reserve(wish('long', { ...small, withinMs: 60 * minuteMs }));
+  t.is(state.holds, 2);
+  t.true(state.heldUntilMs >= time.monotonicMs() + 60 * minuteMs);
+  time.advance(80 * minuteMs);
+  await book.reserve(wish('later', small));
+  t.true(state.heldUntilMs >= time.monotonicMs() + minuteMs, 'a hold that has run out is renewed');
+});
+
+test('a call that comes when there is room waits behind those that came before it', async (t) => {
+  const { book, time } = build({ inherited: { tokens: 100, forMs: 5_000 } });
+  const before = book.reserve(wish('before', { tokens: 100 }));
+  t.is(await decided(before), 'waits');
+  // The end of the bound makes room, which the waiting call gets with the next sweep.
+  time.advance(5_000);
+  const after = book.reserve(wish('after', { tokens: 100 }));
+  t.is(await decided(after), 'waits');
+  book.sweep(() => false);
+  t.is(await decided(before), 'reserved');
+  t.is(await decided(after), 'waits');
+});
+
 test('a new month starts with nothing used', async (t) => {
   const { book, state, time } = build({ used: 100 });
   t.deepEqual(await book.reserve(wish('a')), { outcome: 'used up', used: 100 });
   state.used = 0;
   time.advanceTo('2026-12-01T00:00:00Z');
   t.is(await decided(book.reserve(wish('b'))), 'reserved');
+});
+
+test('the figure of a month that ended a moment ago refuses nothing', async (t) => {
+  const { book, state, time } = build({ at: '2026-11-30T23:59:59.900Z', used: 100 });
+  t.deepEqual(await book.reserve(wish('a')), { outcome: 'used up', used: 100 });
+  state.used = 0;
+  time.advance(200);
+  t.is(await decided(book.reserve(wish('b'))), 'reserved');
+  t.is(state.reads, 2, 'the figure of the old month was fresh');
 });
 
 test('under any schedule no call exceeds the limit, holds cover reservations, and nothing is left over', async (t) => {
