@@ -47,6 +47,9 @@ create table platform_audit_entries (
   action text not null check (action ~ '^[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)+$' and length(action) <= 64),
   subject text not null check (length(subject) <= 256),
   details jsonb not null default '{}'::jsonb check (jsonb_typeof(details) = 'object'),
+  -- The request, null for work that no request asked for.
+  request_id text check (length(request_id) <= 200),
+  address text check (length(address) <= 100),
   primary key (recorded_at, id)
 );
 

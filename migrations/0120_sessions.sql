@@ -241,6 +241,13 @@ do $$ begin
   execute format('create policy words on messages for select to %I using (true)', current_user);
 end $$;
 
+-- A new master key seals the values of all tenants again.
+grant update (sealed_input) on executions to troupe_directory;
+create policy reseal on executions for update to troupe_directory
+  using (outcome is null) with check (outcome is null);
+grant select, update (sealed_arguments, sealed_edit) on approvals to troupe_directory;
+create policy directory on approvals to troupe_directory using (true) with check (true);
+
 -- The search for the work of dead processes sees unfinished rows only.
 grant select on executions to troupe_directory;
 create policy directory on executions for select to troupe_directory using (outcome is null);

@@ -29,6 +29,10 @@ alter table idempotent_requests force row level security;
 grant select, insert, update, delete on idempotent_requests to troupe_app;
 create policy tenant on idempotent_requests to troupe_app
   using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
+-- A new master key seals the answers of all tenants again.
+grant update (sealed_answer) on idempotent_requests to troupe_directory;
+create policy reseal_read on idempotent_requests for select to troupe_directory using (true);
+create policy reseal on idempotent_requests for update to troupe_directory using (true) with check (true);
 -- Old rows are removed for all tenants in small batches.
 grant select, delete on idempotent_requests to troupe_directory;
-create policy forget on idempotent_requests to troupe_directory using (expires_at <= now());
+create policy forget on idempotent_requests for delete to troupe_directory using (expires_at <= now());

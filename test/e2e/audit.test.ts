@@ -141,3 +141,29 @@ test('pages and days', async (t) => {
   const stranger = await node.client.call('GET', '/api/v1/audit', { key: tenant.keys.editor });
   t.is(stranger.status, 403);
 });
+
+test('an entry names its request also where no tenant is known when the request arrives', async (t) => {
+  const { node, tenant, entries } = await placeOf(t);
+  const token = tenant.users.owner.token;
+  const made = await node.client.call('POST', '/api/tenants', { token, body: { name: 'Second' } });
+  t.is(made.status, 201, made.text);
+  const listed = await node.client.call('GET', '/api/v1/audit', { token, tenant: made.json.data.id });
+  const created = listed.json.data.find(({ action }: Json) => action === 'tenant.created');
+  t.is(created?.request_id, made.headers.get('x-request-id'), listed.text);
+  t.truthy(created?.address);
+  // The tenant was made by a registration, a change of its plan by the operator, and three invitations.
+  const all = await entries();
+  for (const [action, times] of [
+    ['user.registered', 1],
+    ['tenant.plan-changed', 1],
+    ['member.joined', 3],
+  ] as const) {
+    const found = all.filter((entry) => entry.action === action);
+    t.is(found.length, times, action);
+    t.true(
+      found.every(({ request_id: id, address }) => id !== null && address !== null),
+      action,
+    );
+    t.is(new Set(found.map(({ request_id: id }) => id)).size, times, action);
+  }
+});

@@ -5,6 +5,8 @@ import { type Command, isId, readArguments, usageError, unknownAction } from './
 import { resealTriggers } from '../../automation/index.js';
 import { resealResponses } from '../../models/responses/index.js';
 import { resealAttachments } from '../../conversations/attachments/index.js';
+import { resealExecutionValues } from '../../conversations/sessions/index.js';
+import { resealKeptAnswers } from '../../http/idempotency/index.js';
 import { withManagement } from './management.js';
 
 const usage = 'vault rotate [--tenant ID]';
@@ -28,6 +30,8 @@ export const vaultCommand: Command = {
       await resealTriggers(store, sealer);
       await resealResponses(store, sealer);
       await resealAttachments(store, sealer);
+      await resealExecutionValues(store, sealer);
+      await resealKeptAnswers(store, sealer);
       process.stdout.write(
         `${wrapped} data keys were wrapped again. The previous key is no longer needed.\n`,
       );

@@ -6,7 +6,7 @@ import type { AgentsSubject } from '../../agents/index.js';
 import type { ModelCalls } from '../../models/calls/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Operation } from '../../http/operations/index.js';
-import type { SealedPlace, Sealer } from '../../infra/sealing/index.js';
+import type { Sealer } from '../../infra/sealing/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import { approvalOperations } from './approval-operations.js';
 import { AgentAdmission } from './agent-admission.js';
@@ -20,6 +20,7 @@ import { listMessagesBefore } from './reads.store.js';
 import { controlExpiries, turnRecovery } from './recovery.js';
 import { expiryId } from './recovery.store.js';
 import type { MessageRow } from './rows.js';
+import { SealedValues } from './sealed-values.js';
 import { sessionActor } from './session.actor.js';
 import { sessionOperations } from './session-operations.js';
 import { sessionTables } from './session.store.js';
@@ -39,6 +40,7 @@ export {
   type OldSession,
   sessionsBefore,
 } from './retention.store.js';
+export { resealExecutionValues } from './reseal.store.js';
 export { sessionRemovals } from './removal.store.js';
 export { listSteps } from './reads.store.js';
 export {
@@ -92,9 +94,7 @@ export function createSessions(
   const { actors, agents, models, turns, sealer } = options;
   const { report } = log;
   const newId = (): string => ids.uuid();
-  const place = (executionId: string): SealedPlace => ['execution values', executionId];
-  const unseal = (text: string, id: string): string =>
-    sealer.open(Buffer.from(text, 'base64'), place(id)).toString('utf8');
+  const { seal, unseal } = new SealedValues(sealer);
   let references: ((tenantId: string, sessionId: string) => Reference<SessionService>) | undefined;
   const session = (tenantId: string, sessionId: string): Reference<SessionService> => {
     if (references === undefined) throw new Error('The session references are used before they are created');
@@ -108,7 +108,7 @@ export function createSessions(
     isDenied: options.isDenied,
     factsOf: options.factsOf,
     nameOf: options.nameOf,
-    seal: (text, id) => sealer.seal(Buffer.from(text), place(id)).toString('base64'),
+    seal,
     unseal,
     olderMessages: (scope, sessionId, before, limit) => olderMessages(store, scope, sessionId, before, limit),
     attachmentContents: (scope, refs) => options.attachments.contents(scope, refs),

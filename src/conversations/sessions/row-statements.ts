@@ -7,6 +7,8 @@ export interface Table {
   readonly key: readonly string[];
   /** The columns that a later write of the same row updates. */
   readonly changes: readonly string[];
+  /** The columns that a later write only sets to null: a new master key seals their values again meanwhile. */
+  readonly clears?: readonly string[];
   /** The condition under which a row may still change. */
   readonly guard?: string;
   readonly returning?: string;
@@ -49,11 +51,16 @@ export function listed(statement: Omit<WritingStatement, 'values'>): RowsStateme
 }
 
 function statementOf(
-  { name, columns, key, changes, guard, returning }: Table,
+  { name, columns, key, changes, clears = [], guard, returning }: Table,
   form: string,
   rows: (firstParameter: number) => string,
 ): Omit<WritingStatement, 'values'> {
-  const sets = changes.map((column) => `${column} = excluded.${column}`);
+  const sets = [
+    ...changes.map((column) => `${column} = excluded.${column}`),
+    ...clears.map(
+      (column) => `${column} = case when excluded.${column} is not null then ${name}.${column} end`,
+    ),
+  ];
   const conflict =
     sets.length === 0
       ? 'do nothing'

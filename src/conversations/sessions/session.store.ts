@@ -142,7 +142,6 @@ const executions: Table = {
     'due_at',
     'cancelled_by',
     'input',
-    'sealed_input',
     'output',
     'blocks',
     'parsed',
@@ -158,6 +157,7 @@ const executions: Table = {
     'started_at',
     'finished_at',
   ],
+  clears: ['sealed_input'],
   // An outcome is final.
   guard: 'executions.outcome is null',
   returning: 'executions.id::text',

@@ -129,7 +129,7 @@ export async function recordMade(tx: Transaction, subject: string): Promise<void
   });
 }
 
-/** Deletes at most `rowsMax` rows that are older than a day. The policy hides the others. */
+/** Deletes at most `rowsMax` rows that are older than a day. The policy protects the others. */
 export async function forgetRequests(tx: DirectoryTransaction, rowsMax: number): Promise<number> {
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`
     delete from idempotent_requests where (tenant_id, seed) in (

@@ -8,10 +8,11 @@ import { actorOf } from '../../kernel/caller.js';
 import type { Ids } from '../../kernel/chance.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { type KeyedRequest, keyedScope, type TenantScope } from '../../kernel/tenant-scope.js';
-import type { SealedPlace, Sealer } from '../../infra/sealing/index.js';
+import type { Sealer } from '../../infra/sealing/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import type { BegunRequest, IdempotentRequests, KeptAnswer, NamedRequest } from '../operations/index.js';
 import { findRequest, keepAnswer, releaseRequest, renewRequest, takeRequest } from './requests.store.js';
+import { placeOf } from './sealed-place.js';
 import { stableText } from './stable-text.js';
 
 const renewEveryMs = 4_000;
@@ -142,10 +143,6 @@ export class KeptRequests implements IdempotentRequests {
     const opened = this.#parts.sealer.open(sealed, placeOf(scope, seed)).toString('utf8');
     return JSON.parse(opened) as KeptAnswer;
   }
-}
-
-function placeOf({ tenantId }: TenantScope, seed: string): SealedPlace {
-  return ['kept answer', tenantId, seed];
 }
 
 function digest(text: string): Buffer {

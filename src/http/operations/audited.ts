@@ -1,6 +1,7 @@
 import type { AuditContext, FieldChanges } from '../../kernel/audit-context.js';
 import { actorOf, type Caller, type TenantCaller } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
+import { type RequestOrigin, withOrigin } from '../../kernel/request-origin.js';
 import { auditedScope } from '../../kernel/tenant-scope.js';
 import { fieldChanges } from './audit-changes.js';
 import { actionOf, type AuditTrail, type EntryOfOperation, targetKindOf } from './audit-rule.js';
@@ -21,10 +22,21 @@ export function audited(operations: readonly Operation[], trail: AuditTrail): re
   );
   return operations.map((operation) => {
     const action = actionOf(operation.audit);
-    return action === undefined
-      ? operation
-      : withEntries(operation, action, readers.get(addressOf(thingOf(operation.path))), trail);
+    if (action === undefined) return operation.method === 'GET' ? operation : withOriginOf(operation);
+    return withEntries(operation, action, readers.get(addressOf(thingOf(operation.path))), trail);
   });
+}
+
+/** The subject writes the entries, if any; the request's tenant may be unknown until then. */
+function withOriginOf(operation: Operation): Operation {
+  return {
+    ...operation,
+    handle: (request) => withOrigin(originOf(request), () => operation.handle(request)),
+  };
+}
+
+function originOf({ requestId, caller }: OperationRequest): RequestOrigin {
+  return { requestId, address: caller.address };
 }
 
 function withEntries(
@@ -45,7 +57,7 @@ function withEntries(
     refused,
     async handle(request) {
       const { caller } = request;
-      if (!isTenantCaller(caller)) return operation.handle(request);
+      if (!isTenantCaller(caller)) return withOrigin(originOf(request), () => operation.handle(request));
       const before = await readBefore(operation, reader, request);
       const changes = fieldChanges(operation, before, request.body);
       const context = contextOf(action, request, changes, nameIn(before) ?? nameIn(request.body));

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { sql, type TenantTransaction, type Transaction } from '../../infra/storage/index.js';
 import type { AuditContext, FieldChanges } from '../../kernel/audit-context.js';
+import { requestOrigin } from '../../kernel/request-origin.js';
 import { recordMade } from '../../http/idempotency/index.js';
 import { redactDeep, redactText } from '../../infra/diagnostics/index.js';
 
@@ -40,20 +41,21 @@ export async function recordAudit(tx: Transaction, entry: AuditEntry): Promise<v
   const actor = bounded(entry.actor);
   const subject = bounded(entry.subject);
   const details = asJson(entry.details ?? {});
+  const request = 'scope' in tx ? tx.scope.audit : undefined;
+  const { requestId = null, address = null } = request ?? requestOrigin() ?? {};
   if (entry.tenantId === null) {
     await tx.query(sql.typeAlias('nothing')`
-      insert into platform_audit_entries (actor, action, subject, details)
-      values (${actor}, ${entry.action}, ${subject}, ${details}::jsonb)`);
+      insert into platform_audit_entries (actor, action, subject, details, request_id, address)
+      values (${actor}, ${entry.action}, ${subject}, ${details}::jsonb, ${requestId}, ${address})`);
     return;
   }
-  const request = 'scope' in tx ? tx.scope.audit : undefined;
   const own = request !== undefined && isOf(request, subject) ? request : undefined;
   const name = own?.targetName ?? entry.targetName ?? null;
   await tx.query(sql.typeAlias('nothing')`
     insert into audit_entries (
       tenant_id, actor, action, subject, details, request_id, address, target_name, changes, outcome)
     values (${entry.tenantId}, ${actor}, ${own?.action ?? entry.action}, ${subject}, ${details}::jsonb,
-      ${request?.requestId ?? null}, ${request?.address ?? null}, ${name === null ? null : bounded(name)},
+      ${requestId}, ${address}, ${name === null ? null : bounded(name)},
       ${asJson({ ...own?.changes, ...entry.changes })}::jsonb, ${entry.outcome ?? 'done'})`);
   if (own === undefined) return;
   own.recorded = subject;
