@@ -56,7 +56,7 @@ export async function billFaults(view: pg.Client, vendor: OpenAiServer): Promise
     `select c.input_preview as prompt, count(*)::int as attempts, sum(u.input_tokens + u.output_tokens)::int as tokens,
        bool_and(u.outcome is distinct from 'orphaned' and u.usage_source = 'reported') as exact
      from usage_rows u left join calls c on c.tenant_id = u.tenant_id and c.call_id = u.call_id
-     where u.provider = 'openai' group by u.call_id, c.input_preview`,
+     where u.vendor = 'openai' group by u.call_id, c.input_preview`,
   );
   const attempts = rows.reduce((sum, row) => sum + row.attempts, 0);
   const faults: string[] = [];
