@@ -71,9 +71,6 @@ create table messages (
 -- cut keeps the longest text within what PostgreSQL takes as one list of words.
 create index messages_words on messages using gin
   ((array_to_tsvector(array[tenant_id::text]) || to_tsvector('simple', left(content, 200000))));
--- For the sweep of old messages. They are written in the order of their time, so an index of blocks, which costs a write
--- almost nothing, is enough.
-create index messages_age on messages using brin (created_at);
 
 create table executions (
   tenant_id uuid not null references tenants (id) on delete cascade,

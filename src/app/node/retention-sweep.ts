@@ -5,6 +5,7 @@ import {
   forgetExecutions,
   forgetLogs,
   forgetMessages,
+  type MessagePlace,
   type OldSession,
   type Sessions,
   sessionsBefore,
@@ -50,7 +51,6 @@ type Batch = (tx: TenantTransaction, before: Date, rowsMax: number) => Promise<n
 
 const batches: readonly (readonly [keyof Retention, Batch])[] = [
   ['executions_days', forgetExecutions],
-  ['messages_days', forgetMessages],
   ['messages_days', forgetResponses],
   ['messages_days', forgetAttachments],
   ['usage_days', forgetCalls],
@@ -115,6 +115,7 @@ export class RetentionSweep {
     while (!this.#stopped && (await store.inTenant(scope, (tx) => sumTriggered(tx, daysMax))) >= daysMax) {
       await this.#pause();
     }
+    await this.#forgetMessages(scope, before('messages_days'));
     for (const [name, batch] of batches) {
       await this.#repeat(() => store.inTenant(scope, (tx) => batch(tx, before(name), rowsMax)));
     }
@@ -123,6 +124,16 @@ export class RetentionSweep {
     const now = new Date(time.wallMs());
     await this.#repeat(() => store.inTenant(scope, (tx) => forgetCosts(tx, now, rowsMax)));
     await this.#eraseSessions(scope, before('messages_days'));
+  }
+
+  async #forgetMessages(scope: TenantScope, before: Date): Promise<void> {
+    let last: MessagePlace | undefined;
+    while (!this.#stopped) {
+      const after = last;
+      last = await this.#parts.store.inTenant(scope, (tx) => forgetMessages(tx, before, after, rowsMax));
+      if (last === undefined) return;
+      await this.#pause();
+    }
   }
 
   /** A session that cannot be erased now is left for the next hour. */

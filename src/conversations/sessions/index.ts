@@ -37,6 +37,7 @@ export {
   forgetExecutions,
   forgetLogs,
   forgetMessages,
+  type MessagePlace,
   type OldSession,
   sessionsBefore,
 } from './retention.store.js';

@@ -1,16 +1,106 @@
 import { z } from 'zod';
 import { type DirectoryTransaction, sql, type TenantTransaction } from '../../infra/storage/index.js';
 
-/** Each deletes at most `rowsMax` rows older than `before` and returns how many there were. */
-
-export async function forgetMessages(tx: TenantTransaction, before: Date, rowsMax: number): Promise<number> {
-  const { tenantId } = tx.scope;
-  const { rowCount } = await tx.query(sql.typeAlias('nothing')`
-    delete from messages where (tenant_id, session_id, number) in (
-      select tenant_id, session_id, number from messages
-      where tenant_id = ${tenantId} and created_at < ${sql.timestamp(before)} limit ${rowsMax})`);
-  return rowCount;
+/** Where a batch of messages ended: all older ones up to this one are gone. */
+export interface MessagePlace {
+  readonly session_id: string;
+  readonly number: number;
 }
+
+/** After every message of its session. */
+const atEnd = Number.MAX_SAFE_INTEGER;
+
+const begunSession = z.object({ session_id: z.uuid(), is_old: z.boolean() });
+const messagePlace = z.object({ session_id: z.uuid(), number: z.number() });
+
+/**
+ * Deletes at most `rowsMax` messages older than `before`, session by session from `after` on. Returns the place for the
+ * next batch, or undefined at the end. A session is read from its oldest message up to the first that is kept, so that
+ * neither kept messages nor those of other tenants are read again by each batch.
+ */
+export async function forgetMessages(
+  tx: TenantTransaction,
+  before: Date,
+  after: MessagePlace | undefined,
+  rowsMax: number,
+): Promise<MessagePlace | undefined> {
+  // By the size of an average session PostgreSQL would rather read a session whole and sort it, at each batch of a long one.
+  await tx.query(sql.typeAlias('nothing')`set local enable_bitmapscan = off`);
+  await tx.query(sql.typeAlias('nothing')`set local enable_seqscan = off`);
+  const begun = await sessionsFrom(tx, before, after, rowsMax);
+  const old = begun.filter((one) => one.is_old).map((one) => one.session_id);
+  const gone = old.length === 0 ? [] : await forgetOldest(tx, before, { sessions: old, after, rowsMax });
+  if (gone.length >= rowsMax) return gone.reduce((last, one) => (isBehind(one, last) ? one : last));
+  const last = begun.at(-1);
+  return begun.length < rowsMax || last === undefined
+    ? undefined
+    : { session_id: last.session_id, number: atEnd };
+}
+
+function isBehind(one: MessagePlace, other: MessagePlace): boolean {
+  return one.session_id === other.session_id ? one.number > other.number : one.session_id > other.session_id;
+}
+
+/** Sessions by id, and whether their next message is old. */
+function sessionsFrom(
+  tx: TenantTransaction,
+  before: Date,
+  after: MessagePlace | undefined,
+  rowsMax: number,
+): Promise<readonly z.output<typeof begunSession>[]> {
+  const { tenantId } = tx.scope;
+  const rest = after === undefined ? sql.fragment`` : sql.fragment`and s.id >= ${after.session_id}::uuid`;
+  return tx.any(sql.type(begunSession)`
+    select s.id as session_id, coalesce((
+        select m.created_at < ${sql.timestamp(before)} from messages m
+        where m.tenant_id = s.tenant_id and m.session_id = s.id and ${isAfter(after)}
+        order by m.number limit 1), false) as is_old
+    from sessions s where s.tenant_id = ${tenantId} ${rest}
+    order by s.id limit ${rowsMax}`);
+}
+
+function forgetOldest(
+  tx: TenantTransaction,
+  before: Date,
+  {
+    sessions,
+    after,
+    rowsMax,
+  }: {
+    readonly sessions: readonly string[];
+    readonly after: MessagePlace | undefined;
+    readonly rowsMax: number;
+  },
+): Promise<readonly MessagePlace[]> {
+  const { tenantId } = tx.scope;
+  return tx.any(sql.type(messagePlace)`
+    delete from messages where (tenant_id, session_id, number) in (
+      select ${tenantId}::uuid, s.id, o.number
+      from (select id from unnest(${sql.array([...sessions], 'uuid')}) id order by id) s
+      cross join lateral (
+        select coalesce((
+          select k.number from (
+            select m.number, m.created_at from messages m
+            where m.tenant_id = ${tenantId} and m.session_id = s.id and ${isAfter(after)}
+            order by m.number limit ${rowsMax}) k
+          where k.created_at >= ${sql.timestamp(before)} order by k.number limit 1), ${atEnd}::bigint) as number
+        -- Kept apart: under a row policy a subselect is not compared within the index.
+        offset 0) kept
+      cross join lateral (
+        select m.number from messages m
+        where m.tenant_id = ${tenantId} and m.session_id = s.id and ${isAfter(after)} and m.number < kept.number
+        order by m.number limit ${rowsMax}) o
+      order by s.id limit ${rowsMax})
+    returning session_id, number`);
+}
+
+function isAfter(after: MessagePlace | undefined) {
+  return after === undefined
+    ? sql.fragment`true`
+    : sql.fragment`m.number > case when s.id = ${after.session_id}::uuid then ${after.number}::bigint else 0 end`;
+}
+
+/** Each deletes at most `rowsMax` rows older than `before` and returns how many there were. */
 
 /** Their steps go with them. An execution without an outcome stays: its session's actor works on it. */
 export async function forgetExecutions(
