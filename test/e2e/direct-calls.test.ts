@@ -145,7 +145,7 @@ test('without the demo seed the sim vendor exists only if it is switched on', as
 
 test('the ledger records each of many concurrent calls to the token, also those whose clients left', async (t) => {
   const node = await shared.tenant(t);
-  const call = async (at: number): Promise<number> => {
+  const once = async (at: number): Promise<number> => {
     const leaving = new AbortController();
     const model = at % 5 === 0 ? 'sim.lorem-50-20' : 'sim.echo';
     try {
@@ -155,16 +155,25 @@ test('the ledger records each of many concurrent calls to the token, also those 
         body: JSON.stringify({ query: `call ${at}`, model, stream: at % 2 === 0 }),
         signal: leaving.signal,
       });
-      if (at % 10 === 0) leaving.abort();
+      if (at % 10 === 0 && response.status === 200) leaving.abort();
       await response.text();
       return response.status;
-    } catch {
-      // This client left.
+    } catch (error) {
+      if (!leaving.signal.aborted) throw error;
       return 499;
     }
   };
+  // A database that stands still for seconds refuses admission with 503. Such a call was not counted, and is made again.
+  const call = (at: number): Promise<number> =>
+    eventually(
+      async () => {
+        const status = await once(at);
+        return status === 503 ? undefined : status;
+      },
+      { everyMs: 500 },
+    );
   const statuses = await Promise.all(Array.from({ length: 300 }, (_, at) => call(at)));
-  t.is(statuses.filter((status) => status === 200).length, 270);
+  t.is(statuses.filter((status) => status === 200).length, 270, [...new Set(statuses)].join(', '));
   const books = await eventually(
     async () => {
       const now = await booksOf(node);
