@@ -59,6 +59,7 @@ async function tryPorts(settings: Settings, dataDir: string): Promise<void> {
   try {
     await requirePorts(settings);
   } catch (error) {
+    // If this cannot be told, only the clearer message is lost: the error of the ports is thrown.
     const running = await runningEmbeddedPostgres(join(dataDir, databaseFolder)).catch(() => undefined);
     if (running === undefined || !(error instanceof CommandError)) throw error;
     throw new CommandError(`a node already runs on the data folder ${dataDir}. ${error.message}`, {
