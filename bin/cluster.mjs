@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util';
 import { build } from '../scripts/build.mjs';
 
 const { nodes, example } = words();
-build();
+await build();
 const { makeFolder, migrate, startEmbeddedPostgres } = await import('../dist/src/infra/storage/index.js');
 const { masterKeyOf } = await import('../dist/src/app/command/installation.js');
 const { readBootstrap } = await import('../dist/src/app/seed/bootstrap.js');

@@ -1,8 +1,8 @@
 // One node of `npm run cluster`, which has built the code already. The node stops when its standard input closes, so
 // it never outlives the process that started it.
 import './supported-node.mjs';
+import './header-size.mjs';
 
-process.env.UWS_HTTP_MAX_HEADERS_SIZE = process.env.UWS_HTTP_MAX_HEADERS_SIZE || '16384';
 process.stdin.on('end', () => process.kill(process.pid, 'SIGTERM'));
 process.stdin.on('error', () => process.kill(process.pid, 'SIGTERM'));
 process.stdin.resume();

@@ -1,11 +1,9 @@
 #!/usr/bin/env node
 // The command line. In a checkout it first builds what is out of date; an installed package is already built.
 import './supported-node.mjs';
+import './header-size.mjs';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-
-// The HTTP server reads this when it loads. Its default of 4 KB is too small for long access tokens.
-process.env.UWS_HTTP_MAX_HEADERS_SIZE = process.env.UWS_HTTP_MAX_HEADERS_SIZE || '16384';
 
 // The MCP server over pipes starts with each client: it does not wait for a look at all sources, and a build would write to
 // its client. `npm ci` has built it.
@@ -14,7 +12,7 @@ if (
   existsSync(fileURLToPath(new URL('../node_modules/typescript', import.meta.url)))
 ) {
   const { build } = await import('../scripts/build.mjs');
-  build();
+  await build();
 }
 const { run } = await import('../dist/src/app/command/main.js');
 await run(process.argv.slice(2));

@@ -11,6 +11,7 @@ export {
   type Kind,
   type Lifecycle,
 } from './activation/kind.js';
+export { answers, type JsonCodec, type JsonMethod, jsonService, streams } from './activation/json-service.js';
 export type { Method, ServiceShape } from './activation/method.js';
 export type { CallOptions, Handlers, Reference } from './activation/service.js';
 export * from './config.js';

@@ -29,6 +29,9 @@ create table tenants (
   -- The user who created the tenant. It counts against that user's limit of tenants even after another user owns it. Null
   -- for a tenant that an operator created.
   made_by uuid references users (id) on delete set null,
+  -- SHA-256 of the Idempotency-Key of the request that made it, and of its body: a repeat within a day makes no other.
+  request_key bytea,
+  request_body bytea,
   -- Set while the operator keeps the tenant from working: none of its credentials and triggers is served.
   suspended_at timestamptz,
   suspend_reason text,
@@ -42,6 +45,7 @@ create table tenants (
 );
 create index tenants_deleting on tenants (deleting_at) where deleting_at is not null;
 create index tenants_made_by on tenants (made_by) where made_by is not null;
+create unique index tenants_request on tenants (made_by, request_key) where request_key is not null;
 
 create table memberships (
   tenant_id uuid not null references tenants (id) on delete cascade,

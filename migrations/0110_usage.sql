@@ -287,6 +287,11 @@ create view reports.calls with (security_invoker = true) as
     first_model, status, failure, from_cache, input_tokens, output_tokens, cached_tokens, cache_creation_tokens, cost,
     response_time_ms, latency_count(response_time_ms) as latency, input_preview, output_preview
   from calls;
+-- The attempts of the calls of a turn, of the last months.
+create view reports.attempts with (security_invoker = true) as
+  select tenant_id, opened_at, call_id, attempt_number, execution_id, vendor, model, payer, outcome, failure, stop_reason,
+    input_tokens, output_tokens, cache_read_tokens, cost, first_signal_ms, duration_ms
+  from usage_rows;
 create view reports.call_hours with (security_invoker = true) as
   select tenant_id, hour, agent_id, provider, model, call_source, status, failure, calls, vendor_calls, input_tokens,
     output_tokens, cost, response_time_ms, latency, cache_hits, cached_tokens, cache_creation_tokens, fallbacks
@@ -298,5 +303,5 @@ create view reports.call_days with (security_invoker = true) as
   from call_days;
 create view reports.hour_totals with (security_invoker = true) as
   select tenant_id, hour, calls, tokens, cost from hour_totals;
-grant select on reports.calls, reports.call_hours, reports.summed_days, reports.call_days, reports.hour_totals
+grant select on reports.calls, reports.attempts, reports.call_hours, reports.summed_days, reports.call_days, reports.hour_totals
   to troupe_app;

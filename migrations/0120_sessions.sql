@@ -7,6 +7,9 @@ create table sessions (
   slot int not null check (slot >= 0),
   consumer_key text,
   consumer_display_name text,
+  -- Several people write in it, as in a thread of a channel: `consumer_key` is the first of them, all are in
+  -- session_participants.
+  has_several boolean not null default false,
   channel text not null,
   metadata jsonb not null default '{}',
   control_mode text not null default 'engaged' check (control_mode in ('engaged', 'manual_handoff')),
@@ -43,6 +46,16 @@ create index sessions_expiring on sessions (slot, control_expires_at) where cont
 -- 47 ms instead of 5.
 create index sessions_taken_over on sessions (tenant_id, id) where control_mode <> 'engaged';
 
+-- The people of the sessions in which several write. The trigger remove_messages_of_session removes the rows.
+create table session_participants (
+  tenant_id uuid not null,
+  session_id uuid not null,
+  consumer_key text not null,
+  joined_at timestamptz not null,
+  primary key (tenant_id, consumer_key, session_id)
+);
+create index session_participants_first on session_participants (tenant_id, session_id, joined_at);
+
 -- No foreign keys from messages, steps and logs: the session's actor alone writes them, under its fence, and never before
 -- the row that they belong to. A foreign key checked this again for each row of each turn; without statistics PostgreSQL
 -- searched all executions of the tenant: half of its work for a turn, and growing. Triggers in functions/ remove the rows
@@ -67,10 +80,13 @@ create table messages (
   primary key (tenant_id, session_id, number)
 );
 
--- The words of the transcripts. The tenant is one of the words, so that a frequent word of other tenants costs nothing. The
--- cut keeps the longest text within what PostgreSQL takes as one list of words.
+-- The words of the transcripts. The tenant is one of the words, so that a frequent word of other tenants costs nothing. So
+-- is the session, after a space, which no word has: a frequent word is sought among the newest sessions alone. The cut keeps
+-- the longest text within what PostgreSQL takes as one list of words. Each search reads the whole list of rows that are not
+-- in the index yet: with 4 MB, the default, that took 40 ms, with 512 kB it takes 9.
 create index messages_words on messages using gin
-  ((array_to_tsvector(array[tenant_id::text]) || to_tsvector('simple', left(content, 200000))));
+  ((array_to_tsvector(array[tenant_id::text, 's ' || session_id::text]) || to_tsvector('simple', left(content, 200000))))
+  with (gin_pending_list_limit = 512);
 
 create table executions (
   tenant_id uuid not null references tenants (id) on delete cascade,
@@ -98,6 +114,8 @@ create table executions (
   -- The message and the values that travel with it. Values for tools only are sealed and removed with the outcome.
   input jsonb not null,
   sealed_input text,
+  -- The bindings of a turn that waits, or waited, for people, sealed; removed with the outcome.
+  sealed_bindings text,
   metadata jsonb not null default '{}',
   trace_id text generated always as (metadata ->> 'trace_id') stored,
   output text,
@@ -130,6 +148,8 @@ create index executions_session on executions (tenant_id, session_id, arrival);
 create index executions_trigger on executions (tenant_id, trigger_id, created_at desc) where trigger_id is not null;
 create index executions_trace on executions (tenant_id, trace_id) where trace_id is not null;
 create index executions_unfinished on executions (slot, due_at) where outcome is null;
+-- Those that no session had; the erasure of a person looks through them.
+create index executions_refused on executions (tenant_id, id) where arrival = 0;
 
 -- What triggers have run, summed up to a moment. The sweep adds finished executions before it removes old ones.
 create table triggered_totals (
@@ -201,10 +221,23 @@ create index approvals_pending on approvals (tenant_id, session_id) where status
 create table ended_by_erasure (
   tenant_id uuid not null,
   id uuid not null,
+  -- The execution goes on, but began with a transcript that held messages of an erased person: the previews of its calls
+  -- are left out.
+  only_previews boolean not null default false,
   erased_at timestamptz not null default now(),
   primary key (tenant_id, id)
 );
 create index ended_by_erasure_age on ended_by_erasure (erased_at);
+
+-- Erasures of large sessions, which go in batches: a node that dies leaves the rest to another one from `due_at` on.
+create table begun_erasures (
+  tenant_id uuid not null,
+  session_id uuid not null,
+  -- Who asked for it, as in the audit.
+  actor text not null,
+  due_at timestamptz not null,
+  primary key (tenant_id, session_id)
+);
 
 -- The events of a finished turn, for readers that resume from the last event they saw.
 create table execution_logs (
@@ -219,8 +252,8 @@ create index execution_logs_expiry on execution_logs (expires_at);
 do $$
 declare place text;
 begin
-  foreach place in array array['sessions', 'messages', 'executions', 'execution_steps', 'execution_logs',
-      'approvals', 'ended_by_erasure', 'triggered_totals', 'triggered_until'] loop
+  foreach place in array array['sessions', 'session_participants', 'messages', 'executions', 'execution_steps', 'execution_logs',
+      'approvals', 'ended_by_erasure', 'begun_erasures', 'triggered_totals', 'triggered_until'] loop
     execute format('alter table %I enable row level security', place);
     execute format('alter table %I force row level security', place);
     execute format('grant select, insert, update, delete on %I to troupe_app', place);
@@ -232,14 +265,14 @@ begin
   end loop;
 end $$;
 
--- sessions_with_words() reads as the owner of the tables: under a policy with a condition PostgreSQL does not use the index
--- of words, since comparing words is not leakproof. The function itself asks for the tenant.
+-- sessions_with_words() and words_in_sessions() read as the owner of the tables: under a policy with a condition PostgreSQL
+-- does not use the index of words, since comparing words is not leakproof. The functions themselves ask for the tenant.
 do $$ begin
   execute format('create policy words on messages for select to %I using (true)', current_user);
 end $$;
 
 -- A new master key seals the values of all tenants again.
-grant update (sealed_input) on executions to troupe_directory;
+grant update (sealed_input, sealed_bindings) on executions to troupe_directory;
 create policy reseal on executions for update to troupe_directory
   using (outcome is null) with check (outcome is null);
 grant select, update (sealed_arguments, sealed_edit) on approvals to troupe_directory;
@@ -255,12 +288,14 @@ create policy directory on sessions for select to troupe_directory using (contro
 create policy owner on ended_by_erasure for insert to current_user with check (true);
 -- Old rows are removed for all tenants in small batches.
 grant select, delete on execution_logs, ended_by_erasure to troupe_directory;
+grant select, update (due_at) on begun_erasures to troupe_directory;
+create policy claim on begun_erasures to troupe_directory using (true) with check (true);
 create policy forget on execution_logs to troupe_directory using (expires_at < now());
 create policy forget on ended_by_erasure to troupe_directory using (erased_at < now() - interval '1 day');
 
 -- Published for telemetry.
 create view reports.executions with (security_invoker = true) as
-  select tenant_id, id, session_id, agent_id, trigger_id, created_at from executions;
+  select tenant_id, id, session_id, agent_id, trigger_id, created_at, status, latency_ms from executions;
 create view reports.execution_steps with (security_invoker = true) as
   select tenant_id, execution_id, number, kind, name, state, started_at, finished_at from execution_steps;
 -- The steps of sub-agents, whatever their depth, with their agents; `agent` is the call that asked the agent. `called_at`
@@ -296,5 +331,7 @@ create view known_executions with (security_invoker = true) as select tenant_id,
 grant select on known_executions to troupe_app;
 
 -- Published for what is recorded of an execution after its end: the executions that were erased before it.
-create view erased_executions with (security_invoker = true) as select tenant_id, id from ended_by_erasure;
-grant select on erased_executions to troupe_app, troupe_writer;
+create view erased_executions with (security_invoker = true) as
+  select tenant_id, id from ended_by_erasure where not only_previews;
+create view executions_without_previews with (security_invoker = true) as select tenant_id, id from ended_by_erasure;
+grant select on erased_executions, executions_without_previews to troupe_app, troupe_writer;

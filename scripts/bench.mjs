@@ -5,7 +5,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from './build.mjs';
 
-build();
+await build();
 const [name = '', ...rest] = process.argv.slice(2);
 const program = fileURLToPath(new URL(`../dist/bench/${name}/run.js`, import.meta.url));
 if (name === '' || !existsSync(program)) {

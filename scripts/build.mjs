@@ -1,6 +1,7 @@
-// Builds only if a source is newer than the last build, so that a start without changes takes milliseconds.
+// Builds only if a source is newer than the last build, so that a start without changes takes milliseconds. The console
+// has a stamp of its own: it takes longest, and changes of the platform leave it as it is.
 import '../bin/supported-node.mjs';
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,16 +19,17 @@ function newest(path) {
 }
 
 function run(module, ...args) {
-  const result = spawnSync(process.execPath, [join(root, 'node_modules', module), ...args], {
+  const child = spawn(process.execPath, [join(root, module), ...args], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
   });
-  if (result.status !== 0) {
-    process.stderr.write(
-      `build: ${module} ${args.join(' ')} failed (exit ${result.status ?? result.signal})\n`,
-    );
-    process.exit(1);
-  }
+  return new Promise((resolve) => {
+    child.on('exit', (status, signal) => {
+      if (status === 0) return resolve();
+      process.stderr.write(`build: ${module} ${args.join(' ')} failed (exit ${status ?? signal})\n`);
+      process.exit(1);
+    });
+  });
 }
 
 /** Removes the output of deleted or renamed sources, so that a deleted test no longer runs. */
@@ -41,25 +43,60 @@ function prune(folder) {
   }
 }
 
+/** The types of the API and the methods of the client, from the document. */
+async function generateClient(force) {
+  const made = newest(join(root, 'client', 'src', 'generated', 'operations.ts'));
+  const sources = ['docs/openapi.json', 'client/generate.mjs'].map((name) => newest(join(root, name)));
+  if (force || made < Math.max(...sources)) await run('client/generate.mjs');
+}
+
+/** Bundles the console into dist/console. Its types are checked by scripts/check.mjs: who runs the product need not wait. */
+async function buildConsole(force) {
+  const stamp = join(root, 'dist', 'console', '.built');
+  const watched = [
+    'console',
+    'client/src',
+    'docs/openapi.json',
+    'src/http/operations/permissions.ts',
+    'package-lock.json',
+  ];
+  const built = existsSync(stamp) ? statSync(stamp).mtimeMs : 0;
+  if (!force && watched.every((name) => newest(join(root, name)) <= built)) return;
+  const startedAt = new Date();
+  await run('node_modules/vite/bin/vite.js', 'build', 'console', '--logLevel', 'warn');
+  writeFileSync(stamp, startedAt.toISOString());
+}
+
 /** Updates dist/; with `force` it rebuilds regardless of file times. */
-export function build({ force = false } = {}) {
+export async function build({ force = false } = {}) {
+  await Promise.all([buildPlatform(force), buildConsole(force)]);
+}
+
+/** Everything but the console, whose types need a document that the platform writes. */
+export async function buildPlatform(force = false) {
   const watched = [
     'proto',
     'cluster',
     'src',
     'test',
     'bench',
+    'client/src',
+    'client/generate.mjs',
+    'client/package.json',
+    'client/tsconfig.json',
+    'docs/openapi.json',
     'buf.gen.yaml',
     'tsconfig.base.json',
     'package-lock.json',
   ];
   const built = existsSync(stamp) ? statSync(stamp).mtimeMs : 0;
-  if (!force && watched.every((name) => newest(join(root, name)) <= built)) return;
+  const hasClient = existsSync(join(root, 'client', 'dist', 'index.js'));
+  if (!force && hasClient && watched.every((name) => newest(join(root, name)) <= built)) return;
   const startedAt = new Date();
   mkdirSync(join(root, 'dist'), { recursive: true });
   const generated = join(root, 'generated', '.built');
   if (force || !existsSync(generated) || newest(join(root, 'proto')) > statSync(generated).mtimeMs) {
-    run('@bufbuild/buf/bin/buf', 'generate');
+    await run('node_modules/@bufbuild/buf/bin/buf', 'generate');
     writeFileSync(
       join(root, 'generated', 'tsconfig.json'),
       JSON.stringify({
@@ -78,9 +115,12 @@ export function build({ force = false } = {}) {
     );
     writeFileSync(generated, '');
   }
-  run('typescript/bin/tsc', '-b');
-  prune(join(root, 'dist'));
+  await generateClient(force);
+  await run('node_modules/typescript/bin/tsc', '-b');
+  // Not dist/console, which another program writes at the same time.
+  for (const name of ['bench', 'cluster', 'generated', 'src', 'test']) prune(join(root, 'dist', name));
   writeFileSync(stamp, startedAt.toISOString());
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) build({ force: process.argv.includes('--force') });
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await build({ force: process.argv.includes('--force') });

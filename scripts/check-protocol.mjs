@@ -20,6 +20,10 @@ const mustHold = [
   { what: 'a process is killed, Redis is flushed', definitions: [...faults, 'CUTS=0'] },
   { what: 'a node joins, another leaves', definitions: [...moves, 'KILLS=0', 'VIEWS=4', 'COMMITS=1'] },
   { what: 'Redis is unreachable, a renewal is in flight', definitions: [...away, 'EPOCHS=2', 'FLIGHTS=1'] },
+  {
+    what: 'Redis is unreachable, the address of a running process refuses',
+    definitions: [...away, 'EPOCHS=2', 'REFUSALS=1'],
+  },
   { what: 'views without actors, under all faults at once', definitions: renumbered },
 ];
 const handoff = [...moves, 'KILLS=0', 'VIEWS=3'];
@@ -34,6 +38,7 @@ const mustFail = [
   { what: 'NO_PROMISE', definitions: away },
   { what: 'NO_NUMBER_CHECK', definitions: away },
   { what: 'LATE_RENEWAL', definitions: [...away, 'FLIGHTS=1'] },
+  { what: 'REFUSAL_PROVES', definitions: [...away, 'REFUSALS=1'] },
   { what: 'NO_GENERATION', definitions: flushed },
   { what: 'VIEW_FROM_REDIS', definitions: flushed },
   { what: 'RENUMBER_FROM_REDIS', definitions: renumbered },

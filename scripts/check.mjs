@@ -11,7 +11,9 @@ const steps = [
   ['native server', process.execPath, ['scripts/check-native.mjs']],
   ['protobuf', 'npx', ['buf', 'lint']],
   ['protobuf numbers', 'npx', ['buf', 'breaking', '--against', 'proto/released.binpb']],
+  ['openapi', process.execPath, ['scripts/lint-openapi.mjs']],
   ['build', process.execPath, ['scripts/build.mjs', '--force']],
+  ['types of the console', process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'console']],
   ['lint', 'npx', ['oxlint', '--deny-warnings']],
 ];
 const fastTests = ['dist/test/tidy.test.js', 'dist/test/tables.test.js', 'dist/test/unit/**/*.test.js'];

@@ -10,7 +10,7 @@ if (!existsSync(`${folder}node_modules/.package-lock.json`)) {
   process.stderr.write('interop: installing the clients, only once: npm ci in interop\n');
   run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel', 'error'], { cwd: folder });
 }
-build();
+await build();
 run(process.execPath, [`${folder}run.mjs`, ...process.argv.slice(2)], {});
 
 function run(command, args, options) {

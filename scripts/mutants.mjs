@@ -11,7 +11,7 @@ import { build } from './build.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 process.chdir(root);
-build();
+await build();
 const { parts } = await import('../dist/test/mutants/index.js');
 const { readOutcomes, renderPage } = await import('../dist/test/mutants/table.js');
 const { Workspace } = await import('../dist/test/mutants/workspace.js');

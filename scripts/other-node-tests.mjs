@@ -35,6 +35,7 @@ export const alsoOnOther = {
   'test/e2e/agent-tools.test.ts': 'a turn calls tools by fetch',
   'test/e2e/broken-off-answers.test.ts': 'streams end in their midst',
   'test/e2e/callbacks.test.ts': 'signed requests go out by fetch',
+  'test/e2e/client/turns.test.ts': 'the client reads streams by fetch over broken connections',
   'test/e2e/compat.test.ts': 'clients of vendors read streams of the server',
   'test/e2e/databases.test.ts': 'a pool over TCP to a database of a tenant',
   'test/e2e/mcp.test.ts': 'MCP over streamed HTTP',

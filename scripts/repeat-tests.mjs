@@ -10,7 +10,7 @@ import { FailureCounts, testFiles } from './failure-counts.mjs';
 import { TestSummary } from './test-summary.mjs';
 
 const { times, load, places } = readArguments();
-build();
+await build();
 const files = testFiles(places);
 if (files.length === 0) stopWith(`no test file at ${places.join(', ')}; name files or folders of dist/test`);
 

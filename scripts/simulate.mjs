@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { build } from './build.mjs';
 
-build();
+await build();
 const { runMany, show } = await import('../dist/test/simulation/many.js');
 const { runMembers } = await import('../dist/test/simulation/member-run.js');
 const { runQuotas } = await import('../dist/test/simulation/quota-many.js');
@@ -30,16 +30,21 @@ const startedAt = performance.now();
 if (values.of === 'members') {
   let failing = 0;
   let views = 0;
+  let steps = 0;
+  let traceMs = 0;
   for (let seed = range.from; seed < range.from + range.count; seed += 1) {
     const verdict = await runMembers({ seed });
     views += verdict.views;
+    steps += verdict.steps;
+    traceMs += verdict.traceMs;
     if (verdict.violations.length === 0) continue;
     failing += 1;
     process.stdout.write(`${show(verdict)}\n`);
   }
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
   process.stdout.write(
-    `simulate: members on ${range.count} seeds in ${seconds} s, ${views.toLocaleString('en')} views, ${failing} failing seeds\n`,
+    `simulate: members on ${range.count} seeds in ${seconds} s, ${views.toLocaleString('en')} views, ${steps.toLocaleString('en')} steps replayed against the model ` +
+      `in ${(traceMs / 1_000).toFixed(1)} s, ${failing} failing seeds\n`,
   );
   process.exit(failing === 0 ? 0 : 1);
 }
@@ -54,8 +59,20 @@ if (values.of === 'quota') {
   );
   process.exit(failures.length === 0 ? 0 : 1);
 }
-const { seeds, calls, answered, effects, streams, finished, fired, granted, events, failures } =
-  await runMany(range, Number(values.processes));
+const {
+  seeds,
+  calls,
+  answered,
+  effects,
+  streams,
+  finished,
+  fired,
+  granted,
+  events,
+  steps,
+  traceMs,
+  failures,
+} = await runMany(range, Number(values.processes));
 const seconds = (performance.now() - startedAt) / 1_000;
 for (const failure of failures) process.stdout.write(`${show(failure)}\n`);
 process.stdout.write(
@@ -63,6 +80,7 @@ process.stdout.write(
     `${calls.toLocaleString('en')} calls (${answered.toLocaleString('en')} answered), ` +
     `${effects.toLocaleString('en')} outside effects, ${streams.toLocaleString('en')} streams, ` +
     `${finished.toLocaleString('en')} rows of work, ${fired.toLocaleString('en')} timers, ` +
-    `${granted.toLocaleString('en')} grants, ${failures.length} failing seeds\n`,
+    `${granted.toLocaleString('en')} grants, ` +
+    `${steps.toLocaleString('en')} steps replayed against the model in ${(traceMs / 1_000).toFixed(1)} s, ${failures.length} failing seeds\n`,
 );
 process.exit(failures.length === 0 ? 0 : 1);

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from './build.mjs';
 import { TestSummary } from './test-summary.mjs';
 
-build();
+await build();
 const run = randomBytes(4).toString('hex');
 const ava = fileURLToPath(new URL('../node_modules/ava/entrypoints/cli.mjs', import.meta.url));
 /** Each file is a process that loads the same modules. Node 22 compiles them once; Node 20 ignores the variable. */

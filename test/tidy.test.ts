@@ -227,6 +227,7 @@ test('a trigger type is known to its record and its own source alone', (t) => {
 const ownClock: Readonly<Record<string, string>> = {
   'src/infra/platform/': 'provides the ids and the chance that are handed in',
   'src/app/command/': 'the program itself: it begins and ends the process',
+  'src/app/library.ts': 'an entry to the program, as the command line is',
   'src/app/main.ts': 'hands the clock and chance of the machine to the node',
   'src/app/seed/': 'makes up the demo account, once, at the start of the program',
   'src/infra/diagnostics/logger.ts': 'the log is there before anything is handed in',
@@ -343,7 +344,15 @@ test('nothing is skipped, silenced or left for later', (t) => {
 });
 
 test('the lock file names no download address', (t) => {
-  t.false(readFileSync('package-lock.json', 'utf8').includes('"resolved"'));
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+    packages: Readonly<Record<string, { readonly resolved?: string; readonly link?: true }>>;
+  };
+  const { workspaces } = JSON.parse(readFileSync('package.json', 'utf8')) as { workspaces: string[] };
+  // A link leads to a folder of this project.
+  const wrong = Object.entries(packages).filter(
+    ([, { resolved, link }]) => resolved !== undefined && !(link === true && workspaces.includes(resolved)),
+  );
+  t.deepEqual(wrong, []);
 });
 
 test('no file names a path of one machine', (t) => {

@@ -356,6 +356,7 @@ export class ActorTable {
     this.#counts.ended[reason] = (this.#counts.ended[reason] ?? 0) + 1;
     cell.abortLoading();
     cell.holder?.close(failure);
+    if (cell.holder !== undefined) this.#host.ended?.(addressOf(cell), cell.holder.fence.epoch);
     this.#loop.failWaiting(cell, withNotBegun(failure));
     for (const call of cell.runningCalls()) call.fail(failure);
     const instance = cell.instance;

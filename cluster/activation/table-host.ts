@@ -23,4 +23,6 @@ export interface TableHost {
   forward(address: ActorAddress, process: ProcessId, call: Call): void;
   /** An activation has raised the epoch of its actor. */
   activated(kind: ActorKind, text: string, epoch: Epoch): void;
+  /** The activation has ended. */
+  ended?(actor: ActorAddress, epoch: Epoch): void;
 }

@@ -15,23 +15,18 @@ import { Promises } from './promises.js';
 import { Quorum } from './quorum.js';
 import { Removal } from './removal.js';
 import { Seizures } from './seizures.js';
+import { traceGone } from '../trace/gone-event.js';
 import { StoreContact, tickMs, type ContactHost } from './store-contact.js';
 import { emptyView, includes, sameView } from './view.js';
 import { ViewMaker } from './view-maker.js';
 
 /**
- * Membership over a store that may forget, lag or be unreachable (protocol 2).
- *
- * Normal operation: each process renews its lease every second and reads all other leases in the same step. Its
- * right to act counts from the start of the last confirmed renewal and is checked before every effect. Once it
- * has run out, the process id is never used again: its actors end, and it may rejoin only under a new id.
- *
- * A process dies: peers whose connections it refused remove its lease after a short silence; otherwise lease and
- * margin pass on each observer's own clock (`removal.ts`). Then the next view is made (`view-maker.ts`), unless
- * the processes of unknown state could be going on without the store (`quorum.ts`).
- *
- * The store is unreachable: peers confirm each other (`peer-confirmation.ts`). The store lost its data: live
- * processes re-create their leases and restore the highest view. Not all use one store: `generation-check.ts`.
+ * Membership over a store that may forget, lag or be unreachable (protocol 2). Normally each process renews its lease every second. Its right to act counts from the start of the last confirmed
+ * renewal; once it has run out, the process id is never used again.
+ * A process dies: peers whose connections it refused remove its lease after a short silence, else after lease and margin
+ * (`removal.ts`). The next view is made (`view-maker.ts`), unless unknown processes could be going on (`quorum.ts`).
+ * The store is unreachable: peers confirm each other (`peer-confirmation.ts`). The store lost its data: live processes
+ * restore leases and view. Not all use one store: `generation-check.ts`.
  * Not guaranteed: that two activations never exist at once. The fence decides which of them may write.
  */
 export class ClusterMembership implements Membership {
@@ -40,7 +35,7 @@ export class ClusterMembership implements Membership {
   readonly #lease: LeaseClock;
   readonly #contact: StoreContact;
   readonly #observer: Observer;
-  readonly #gone = new GoneProcesses();
+  readonly #gone: GoneProcesses;
   readonly #quorum = new Quorum();
   readonly #electorate: Electorate;
   readonly #promises: Promises;
@@ -63,6 +58,7 @@ export class ClusterMembership implements Membership {
     this.#parts = parts;
     this.self = parts.self;
     this.#observer = new Observer(parts.config.memberStoreAwayMs);
+    this.#gone = new GoneProcesses(parts.time, parts.config, this.#observer);
     this.#lease = new LeaseClock(parts.time);
     this.#contact = new StoreContact(
       parts.store,
@@ -81,6 +77,7 @@ export class ClusterMembership implements Membership {
       answeredMs: (process) => this.#removal.answeredMs(process),
       uncertain: () => this.#electorate.doubtAboutAwaited(this.#seizures),
     });
+    traceGone(parts, this.#gone, this.#observer, this.#seizures);
     parts.probe.answerWith((request) => this.#answer(request));
   }
 
@@ -129,7 +126,7 @@ export class ClusterMembership implements Membership {
     if (process === this.self.process || includes(this.#view, process)) return false;
     if (!this.#observer.hasDeparted(process) && !this.#electorate.isSilentForGood(process, this.#seizures))
       return false;
-    this.#gone.add(process);
+    this.#gone.add(process, this.#observer.hasDeparted(process) ? 'departed' : 'silence');
     this.#leftView.delete(process);
     this.#removal.surelyGone(process);
     return true;
@@ -230,12 +227,13 @@ export class ClusterMembership implements Membership {
       lease: (renewals) => ({
         member: this.self,
         renewals,
-        promisedMs: this.#promises.remainingMs(),
+        promisedMs: this.#promises.statedMs(this.#isMember() && this.#contact.isAway()),
         holds: this.#view.number,
         leaving: this.#leaving,
       }),
       renewed: (start) => {
         this.#lease.extend(start);
+        this.#parts.trace?.record({ event: 'renew', generation: this.#contact.generation, from: start });
         if (this.#standing === 'confirmed_by_peers') this.#standing = 'member';
       },
       // A process without slots holds nothing that another process could have taken over, so it joins again.
@@ -279,9 +277,8 @@ export class ClusterMembership implements Membership {
       this.#emit({ event: 'void_view', number: view.number });
     }
     if (view.number <= this.#view.number || this.#isOver()) return;
-    const bound = this.#promises.holders();
-    // A promise not to change the view without a process binds until it expires; the next poll tries again.
-    if (bound.some((process) => includes(this.#view, process) && !includes(view, process))) return;
+    // The next poll tries again.
+    if (this.#promises.bind([this.#view], view)) return;
     for (const { process } of this.#view.members) if (!includes(view, process)) this.#leftView.add(process);
     this.#view = view;
     this.#quorum.remember(view);
@@ -309,6 +306,7 @@ export class ClusterMembership implements Membership {
       this.#emit({ event: confirmed ? 'confirmed' : 'not_confirmed', view: view.number });
       if (!confirmed || !this.mayAct()) return;
       this.#lease.extend(start);
+      this.#parts.trace?.record({ event: 'confirm', view: view.number, from: start });
       this.#askAtMs = start.monotonicMs + config.leaseRenewMs;
       if (this.#contact.isAway()) this.#standing = 'confirmed_by_peers';
     } finally {
@@ -317,7 +315,8 @@ export class ClusterMembership implements Membership {
   }
 
   #answer(request: ProbeRequest): ProbeReply {
-    if (request.exited !== undefined && request.exited !== this.self.process) this.#gone.add(request.exited);
+    if (request.exited !== undefined && request.exited !== this.self.process)
+      this.#gone.add(request.exited, 'reported');
     const confirmed = request.confirm && this.#mayPromise(request);
     if (confirmed) this.#promises.give(request.from, this.#parts.config.leaseMs);
     const reachesMemberStore = !this.#contact.isAway();
@@ -384,10 +383,10 @@ export class ClusterMembership implements Membership {
       lastViewWith: (process) => this.#quorum.lastWith(process),
       mayChange: () =>
         this.#isWorker() && !this.#leaving && !this.#isOver() && !this.#contact.isAway() && this.mayAct(),
+      isBound: (before, after) => this.#promises.bind([before, this.#view], after),
       opposition: () => this.#electorate.opposition(this.#seizures),
       seized: () => this.#seizures.highest,
       refusedMs: (process) => this.#removal.refusedMs(process),
-      endedFree: (process) => this.#removal.endedFree(process),
       adopt: (view) => {
         this.#storeView = view;
         this.#adopt(view);

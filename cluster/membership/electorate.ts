@@ -23,33 +23,28 @@ export class Electorate {
 
   /** What blocks a change of view. */
   opposition({ forViews }: SeizedNumbers): Opposition {
-    return this.#oppositionWith((process) => this.#isGone(process), forViews);
+    return this.#oppositionFrom(forViews);
   }
 
-  /**
-   * What blocks the certainty that the process has stopped acting. Evidence of its own death speeds up a removal, but
-   * certainty needs the whole rule.
-   */
-  doubt(process: ProcessId, { forCertainty }: SeizedNumbers): Opposition {
-    return this.#oppositionWith((other) => other !== process && this.#isGone(other), forCertainty);
+  /** What blocks the certainty that silent processes have stopped acting. */
+  doubt({ forCertainty }: SeizedNumbers): Opposition {
+    return this.#oppositionFrom(forCertainty);
   }
 
-  /** The same for processes whose end is awaited here: the first one that is silent and may still act. */
+  /** The same, if the end of a process that is silent and may still act is awaited here. */
   doubtAboutAwaited(seized: SeizedNumbers): Opposition {
     const { gone, observer, config } = this.#context;
     const members = new Set(this.#context.view().members.map((member) => member.process));
-    for (const process of gone.awaited()) {
-      if (members.has(process) || observer.silentMs(process) < config.seizeSilenceMs) continue;
-      const doubt = this.doubt(process, seized);
-      if (doubt.processes.length > 0) return doubt;
-    }
-    return { processes: [], newest: viewNumber(0) };
+    const isAwaited = gone
+      .awaited()
+      .some((process) => !members.has(process) && observer.silentMs(process) >= config.earlyRemovalSilenceMs);
+    return isAwaited ? this.doubt(seized) : { processes: [], newest: viewNumber(0) };
   }
 
   /** Without a departure record: the whole lease has passed, and no process can have confirmed it meanwhile. */
   isSilentForGood(process: ProcessId, seized: SeizedNumbers): boolean {
     const { observer, config } = this.#context;
-    return observer.silentMs(process) >= waitMs(config) && this.doubt(process, seized).processes.length === 0;
+    return observer.silentMs(process) >= waitMs(config) && this.doubt(seized).processes.length === 0;
   }
 
   /** Whether most workers of the view renew in the member store that this process uses. */
@@ -64,16 +59,19 @@ export class Electorate {
     return renewing.length * 2 > members.length;
   }
 
-  /** A refusal or a removed lease shows that it gives no more promises; its earlier promises must have expired too. */
+  /**
+   * It has surely ended, and so have the leases that it confirmed. Neither a refused connection nor a removed lease
+   * shows that: a firewall refuses too, and a process that cannot reach the store does not know of its removal.
+   */
   #isGone(process: ProcessId): boolean {
-    const { observer, time, config } = this.#context;
+    const { gone, observer, time, config } = this.#context;
     if (observer.isUnbound(process, time.monotonicMs(), config.leaseMarginMs)) return true;
-    if (this.#context.endedFree(process)) return true;
-    const goneMs = Math.max(this.#context.refusedMs(process) ?? 0, observer.vanishedMs(process) ?? 0);
-    return goneMs >= config.leaseActMs + config.leaseMarginMs;
+    const end = gone.end(process);
+    if (end === undefined) return false;
+    return end.wasFree || time.monotonicMs() - end.knownMs >= config.leaseActMs + config.leaseMarginMs;
   }
 
-  #oppositionWith(isGone: (process: ProcessId) => boolean, seized: ViewNumber): Opposition {
+  #oppositionFrom(seized: ViewNumber): Opposition {
     const { self, observer, time, config } = this.#context;
     const nowMs = time.monotonicMs();
     const electors: Electors = {
@@ -81,8 +79,9 @@ export class Electorate {
         process === self.process
           ? this.#isSelfFree()
           : observer.isFree(process, nowMs, config.memberStoreAwayMs),
-      isGone,
+      isGone: (process) => this.#isGone(process),
       holds: (process) => observer.holds(process),
+      heldFree: (process) => observer.heldFree(process),
     };
     return this.#quorum.opposition(electors, seized);
   }

@@ -1,15 +1,35 @@
 import type { ProcessId } from '../ids/ids.js';
+import type { Time } from '../time/time.js';
+import type { ClusterConfig } from '../config.js';
+import type { Observer } from './observer.js';
+
+/** When it was learned that a process has ended, and whether it surely had confirmed no other process then. */
+interface End {
+  readonly knownMs: number;
+  readonly wasFree: boolean;
+}
+
+/** Its departure record, its silence, or what a process says that saw its exit or had waited for the whole lease. */
+export type Because = 'departed' | 'silence' | 'reported';
 
 /**
  * Processes that have surely stopped acting (protocol 2.4). This never reverts: a process that lost its lease does
  * not come back under the same id.
  */
 export class GoneProcesses {
-  readonly #gone = new Set<ProcessId>();
+  readonly #gone = new Map<ProcessId, End>();
   readonly #waiting = new Map<ProcessId, Set<() => void>>();
+  readonly #time: Time;
+  readonly #config: ClusterConfig;
+  readonly #observer: Observer;
   readonly #goneMax: number;
+  /** Called when a process is first known to be gone. */
+  onGone: ((process: ProcessId, end: End, because: Because) => void) | undefined;
 
-  constructor(goneMax = 10_000) {
+  constructor(time: Time, config: ClusterConfig, observer: Observer, goneMax = 10_000) {
+    this.#time = time;
+    this.#config = config;
+    this.#observer = observer;
     this.#goneMax = goneMax;
   }
 
@@ -17,14 +37,24 @@ export class GoneProcesses {
     return this.#gone.has(process);
   }
 
+  end(process: ProcessId): End | undefined {
+    return this.#gone.get(process);
+  }
+
   /** Processes that a caller waits for. */
   awaited(): ProcessId[] {
     return [...this.#waiting.keys()];
   }
 
-  add(process: ProcessId): void {
-    this.#gone.add(process);
-    for (const oldest of this.#gone) {
+  add(process: ProcessId, because: Because): void {
+    const knownMs = this.#time.monotonicMs();
+    const wasFree = this.#observer.isFree(process, knownMs, this.#config.memberStoreAwayMs);
+    if (!this.#gone.has(process)) {
+      const end = { knownMs, wasFree };
+      this.#gone.set(process, end);
+      this.onGone?.(process, end, because);
+    }
+    for (const oldest of this.#gone.keys()) {
       if (this.#gone.size <= this.#goneMax) break;
       this.#gone.delete(oldest);
     }

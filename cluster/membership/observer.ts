@@ -28,6 +28,7 @@ interface Track {
 export class Observer {
   readonly #tracks = new Map<ProcessId, Track>();
   readonly #holds = new Map<ProcessId, ViewNumber>();
+  readonly #heldFree = new Map<ProcessId, ViewNumber>();
   /** Kept over generations: a process that left never returns under the same id. */
   readonly #departed = new Map<ProcessId, { readonly seenMs: number; readonly promisedMs: number }>();
   readonly #tracksMax: number;
@@ -78,6 +79,7 @@ export class Observer {
 
   #recordLease(lease: StoredLease, poll: Poll): void {
     this.#holds.set(lease.member.process, lease.holds);
+    if (lease.promisedMs === 0) this.#heldFree.set(lease.member.process, lease.holds);
     const track = this.#tracks.get(lease.member.process);
     if (track === undefined) {
       this.#unseen.delete(lease.member.process);
@@ -104,6 +106,7 @@ export class Observer {
       if (track.vanishedMs === undefined) continue;
       this.#tracks.delete(process);
       this.#holds.delete(process);
+      this.#heldFree.delete(process);
     }
   }
 
@@ -165,9 +168,19 @@ export class Observer {
     return departed.promisedMs === 0 || nowMs - departed.seenMs >= departed.promisedMs + marginMs;
   }
 
+  /** All that have departed and are bound by no promise. */
+  unbound(nowMs: number, marginMs: number): ProcessId[] {
+    return [...this.#departed.keys()].filter((process) => this.isUnbound(process, nowMs, marginMs));
+  }
+
   /** The view that it last reported to hold, in any generation. */
   holds(process: ProcessId): ViewNumber {
     return this.#holds.get(process) ?? viewNumber(0);
+  }
+
+  /** The view that it held when it last said that it was bound by no promise: it confirms nobody in an older one. */
+  heldFree(process: ProcessId): ViewNumber {
+    return this.#heldFree.get(process) ?? viewNumber(0);
   }
 
   /**

@@ -1,6 +1,7 @@
 import type { ClusterConfig } from '../config.js';
 import type { ProcessId, ViewNumber } from '../ids/ids.js';
 import type { Random, Time } from '../time/time.js';
+import type { ProtocolTrace } from '../trace/events.js';
 import type { GoneProcesses } from './gone-processes.js';
 import type { MemberStore, ViewNumbers } from './member-store.js';
 import type { Member, View } from './membership.js';
@@ -38,6 +39,8 @@ export interface MembershipParts {
   /** Whether a process of this host is known to have ended; never true by mistake. */
   readonly hasExited?: (member: Member) => boolean;
   readonly report?: (event: MembershipEvent) => void;
+  /** Receives the steps of the protocol, for a checker (`cluster/trace`). */
+  readonly trace?: ProtocolTrace;
 }
 
 /** The shared state and actions that the parts of one membership use. */
@@ -54,14 +57,14 @@ export interface Perspective extends MembershipParts {
    * This process is a worker with a lease, neither leaving nor fenced, and reaches the store: it may change the view.
    */
   mayChange(): boolean;
+  /** A promise of this process binds it to a member of the first view that is missing from the other. */
+  isBound(before: View, after: View): boolean;
   /** What blocks a change of view. */
   opposition(): Opposition;
   /** The highest number known to be seized. */
   seized(): ViewNumber;
   /** How long its listener is known to be gone; undefined if it is not. */
   refusedMs(process: ProcessId): number | undefined;
-  /** Its listener is gone or its exit was seen, at a time when it had promised nothing. */
-  endedFree(process: ProcessId): boolean;
   adopt(view: View): void;
   /** Reads the store now; false if that failed. */
   poll(): Promise<boolean>;

@@ -4,10 +4,12 @@ import type { View } from './membership.js';
 export interface Electors {
   /** Renewed recently and bound by no promise. */
   isFree(process: ProcessId): boolean;
-  /** Its listener is gone, or its lease was removed: it confirms no process any more. */
+  /** It has surely ended, and its confirmations have expired. */
   isGone(process: ProcessId): boolean;
   /** The view that it last reported to hold. */
   holds(process: ProcessId): ViewNumber;
+  /** The view below which it surely confirms no process, now or later. */
+  heldFree(process: ProcessId): ViewNumber;
 }
 
 export interface Opposition {
@@ -55,7 +57,9 @@ export class Quorum {
     let newest = viewNumber(0);
     for (const view of this.#views) {
       if (view.number < oldestHeld || view.number < seized) continue;
-      const unknownMembers = view.members.filter((member) => unknown.has(member.process));
+      const unknownMembers = view.members.filter(
+        ({ process }) => unknown.has(process) && electors.heldFree(process) <= view.number,
+      );
       if (unknownMembers.length * 2 <= view.members.length) continue;
       for (const member of unknownMembers) opposed.add(member.process);
       if (view.number > newest) newest = view.number;

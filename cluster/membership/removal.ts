@@ -11,8 +11,6 @@ interface Refusal {
   /** The lease's renewal count at the refusal, if it had a lease. A renewal since then refutes the refusal. */
   readonly renewals: number | undefined;
   readonly sinceMs: number;
-  /** It had promised nothing at that time. */
-  readonly wasFree: boolean;
   asking: boolean;
 }
 
@@ -49,14 +47,6 @@ export class Removal {
     return this.#context.time.monotonicMs() - refusal.sinceMs;
   }
 
-  /**
-   * It ended at a time when it had promised nothing, so it holds no promise now. A process killed during normal
-   * operation then does not count among those that may be confirming each other.
-   */
-  endedFree(process: ProcessId): boolean {
-    return this.refusedMs(process) !== undefined && this.#refusals.get(process)?.wasFree === true;
-  }
-
   reportRefused(process: ProcessId): void {
     // After a flush a member may die before it has a lease again.
     const member = this.#context.observer.lease(process)?.member ?? this.#member(process);
@@ -68,7 +58,7 @@ export class Removal {
 
   reportExited(process: ProcessId): void {
     this.#recordEnd(process);
-    this.#context.gone.add(process);
+    this.#context.gone.add(process, 'reported');
     this.#notifyGone(process);
     void this.#removeExited(process);
   }
@@ -93,6 +83,11 @@ export class Removal {
     for (const lease of observer.leases()) {
       const { process } = lease.member;
       if (process === self.process) continue;
+      if (this.#context.gone.has(process)) {
+        // A view named it before it knew, and it is back after it was given up: it needs a new id.
+        void this.#remove(lease, { votesNeeded: 1, silenceMs: 0 }, 'exited');
+        continue;
+      }
       const silentMs = observer.silentMs(process);
       if (silentMs >= waitMs(config)) {
         this.#hasSuspects = true;
@@ -104,14 +99,12 @@ export class Removal {
   }
 
   #recordEnd(process: ProcessId): void {
-    const { observer, time, config } = this.#context;
+    const { observer, time } = this.#context;
     // The last seen lease: after its removal it is still the same end.
     const renewals = observer.lastLease(process)?.renewals;
     const known = this.#refusals.get(process);
     if (known !== undefined && known.renewals === renewals) return;
-    const sinceMs = time.monotonicMs();
-    const wasFree = observer.isFree(process, sinceMs, config.memberStoreAwayMs);
-    this.#refusals.set(process, { renewals, sinceMs, wasFree, asking: false });
+    this.#refusals.set(process, { renewals, sinceMs: time.monotonicMs(), asking: false });
   }
 
   /** It is out of the view, and its lease has been gone long enough for every promise of it to have expired. */

@@ -89,6 +89,9 @@ export class Seizures {
     const { observer, config, time } = this.#context;
     const silentMs = observer.watchedSilenceMs(process);
     if (silentMs >= waitMs(config)) return true;
+    // Those that refuse are most likely dead, and one that still renews is not ended by the seizure.
+    const isRefused = this.#context.refusedMs(process) !== undefined;
+    if (isRefused && silentMs >= config.earlyRemovalSilenceMs) return true;
     const answeredMs = this.#silence.answeredMs(process) ?? Number.NEGATIVE_INFINITY;
     return silentMs >= config.seizeSilenceMs && time.monotonicMs() - answeredMs > config.leaseRenewMs;
   }

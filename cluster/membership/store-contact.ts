@@ -110,6 +110,7 @@ export class StoreContact {
     this.#renewAtMs = start.monotonicMs + this.#config.leaseRenewMs;
     this.#polledAtMs = start.monotonicMs;
     this.#renewals += 1;
+    const wasAway = this.ageMs() < Number.POSITIVE_INFINITY && this.isAway();
     try {
       const newest = this.#generations.newest();
       const renewal = this.#store.renew(
@@ -125,9 +126,10 @@ export class StoreContact {
         this.#dropped(answer.generation, verdict);
         return;
       }
-      if (answer.late) this.#renewAtMs = start.monotonicMs;
-      else if (answer.renewed) this.#renewed(start, answer.generation);
-      else this.#host.refused();
+      // After an outage the first renewal cannot say that its sender is free; the next one can.
+      if (answer.late || wasAway) this.#renewAtMs = start.monotonicMs;
+      if (answer.renewed) this.#renewed(start, answer.generation);
+      else if (!answer.late) this.#host.refused();
       if (!this.#host.isOver()) this.#host.observe(answer, start);
     } catch (error) {
       this.#failed(error);

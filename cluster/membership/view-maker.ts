@@ -80,7 +80,7 @@ export class ViewMaker {
   #wanted(): Member[] | undefined {
     const base = this.#base();
     if (base === undefined) return undefined;
-    const { observer, config } = this.#context;
+    const { gone, observer, config } = this.#context;
     const staying = base.members.filter(({ process }) => {
       const isSilent = observer.silentMs(process) >= waitMs(config);
       const isLeaving = observer.lease(process)?.leaving === true || observer.hasDeparted(process);
@@ -91,7 +91,7 @@ export class ViewMaker {
       .leases()
       .filter((lease) => !lease.leaving && !known.has(lease.member.process))
       .map((lease) => lease.member)
-      .filter(({ process }) => observer.silentMs(process) < waitMs(config));
+      .filter(({ process }) => observer.silentMs(process) < waitMs(config) && !gone.has(process));
     const next = makeView(base.number, [...staying, ...joining]);
     const own = this.#context.view();
     // Equal numbers with unequal hashes are both void: the same members need a new number.
@@ -170,6 +170,9 @@ export class ViewMaker {
     }
     const number = await this.#nextNumber(base);
     const view = makeView(number, wanted);
+    // PostgreSQL may have taken its time: what allowed the view may no longer hold.
+    if (!this.#context.mayChange() || this.#context.opposition().processes.length > 0) return;
+    if (this.#context.isBound(base, view)) return;
     const publication = store.publish(view, { generation, follows: base });
     if (await answerWithin(time, config.memberStoreTimeoutMs, 'publishing a view', publication)) {
       this.#context.adopt(view);

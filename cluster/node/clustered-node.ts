@@ -9,7 +9,9 @@ import type { GrpcSettings, GrpcTls } from '../links/grpc/settings.js';
 import type { LinkTrouble } from '../links/link-troubles.js';
 import { ClusterMembership } from '../membership/cluster-membership.js';
 import type { Role } from '../membership/membership.js';
-import type { MembershipEvent } from '../membership/perspective.js';
+import type { MembershipEvent, MembershipParts } from '../membership/perspective.js';
+import type { ProtocolTrace } from '../trace/events.js';
+import { tracedMembership } from '../trace/traced-membership.js';
 import { openRedisMembers } from '../membership/redis/member-store.js';
 import { hasExited, hostName } from '../membership/watchdog/host.js';
 import { Watchdog } from '../membership/watchdog/watchdog.js';
@@ -43,6 +45,8 @@ export interface ClusteredNodeOptions {
   /** Whether to detect exits of processes on the same machine. */
   readonly seesExits?: boolean;
   readonly report?: (event: MembershipEvent) => void;
+  /** Receives the steps of the protocol, for a checker (`cluster/trace`). */
+  readonly trace?: ProtocolTrace;
   /** Called when a link was closed because of the behaviour of its peer. */
   readonly onLinkTrouble?: (trouble: LinkTrouble) => void;
   /** Ends outside effects that no actor makes, before an orderly stop releases the lease. Must settle by itself. */
@@ -108,7 +112,8 @@ export async function openClusteredNode(options: ClusteredNodeOptions): Promise<
   );
   // Port 0 becomes known when the listener is bound, which is before the node is announced.
   let address = options.advertise ?? `${host}:${port}`;
-  const membership = new ClusterMembership({
+  const { trace } = options;
+  const parts: MembershipParts = {
     self: {
       process: self,
       get address() {
@@ -127,7 +132,8 @@ export async function openClusteredNode(options: ClusteredNodeOptions): Promise<
     config,
     hasExited,
     ...(options.report === undefined ? {} : { report: options.report }),
-  });
+  };
+  const membership = new ClusterMembership(trace === undefined ? parts : tracedMembership(parts, trace));
   const loopLag = new SystemLoopLag();
   const node = new ClusterNode({
     kinds: options.kinds,
@@ -138,6 +144,7 @@ export async function openClusteredNode(options: ClusteredNodeOptions): Promise<
     time: systemTime,
     random: systemRandom,
     loopLag,
+    ...(trace === undefined ? {} : { trace }),
     ...(options.beforeLeave === undefined ? {} : { beforeLeave: options.beforeLeave }),
   });
   const watchdog = new Watchdog(systemTime, config.watchdogMs);

@@ -5,7 +5,7 @@ import type { Reference } from '../activation/service.js';
 import type { ClusterConfig } from '../config.js';
 import { ClusterError } from '../errors.js';
 import { drain, type DrainResult } from '../drain/drain.js';
-import type { ProcessId, Slot } from '../ids/ids.js';
+import { addressText, type ProcessId, type Slot } from '../ids/ids.js';
 import { Links, type LinkSettings } from '../links/links.js';
 import type { Transport } from '../links/pipe.js';
 import { Departures } from '../membership/departures.js';
@@ -19,6 +19,7 @@ import { Router } from '../routing/router.js';
 import { targetOf } from '../routing/target.js';
 import { Deadlines } from '../time/deadlines.js';
 import type { Random, Time } from '../time/time.js';
+import type { ProtocolTrace } from '../trace/events.js';
 import type { LoopLag } from '../time/loop-lag.js';
 import { describeNode, type ActorLocation, type NodeDescription } from './describe.js';
 import { describeCluster, descriptionBytes, type ClusterDescription } from './describe-cluster.js';
@@ -36,6 +37,8 @@ export interface NodeParts {
   readonly beforeLeave?: () => Promise<void>;
   /** Measures the event loop lag for the description. */
   readonly loopLag?: LoopLag;
+  /** Receives the steps of the protocol, for a checker (`cluster/trace`). */
+  readonly trace?: ProtocolTrace;
 }
 
 /** One process of the cluster: builds its parts in order and stops them in reverse. */
@@ -56,7 +59,7 @@ export class ClusterNode {
   #stopped: Promise<DrainResult> | undefined;
 
   constructor(parts: NodeParts) {
-    const { membership, config, time, random } = parts;
+    const { membership, config, time, random, trace } = parts;
     this.#parts = parts;
     this.process = membership.self.process;
     this.#kinds = new Map(parts.kinds.map((kind) => [kind.name, kind]));
@@ -94,6 +97,11 @@ export class ClusterNode {
         handoff.forward(address, process, call, (error) => call.fail(error));
       },
       activated: (kind, text, epoch) => this.#router.noteEpoch(kind, text, epoch),
+      ...(trace === undefined
+        ? {}
+        : {
+            ended: (actor, epoch) => trace.record({ event: 'hand_over', actor: addressText(actor), epoch }),
+          }),
     });
     const shared = { config, time, deadlines, membership, rings: this.#rings, table: this.#table };
     this.#router = new Router({ ...shared, random, links: this.#links });

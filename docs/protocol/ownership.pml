@@ -13,8 +13,8 @@
  *
  * Broken variants, enabled with -D of spin: NO_FENCE, NO_LOCK, ONE_STATEMENT, LEASE_EARLY, IGNORE_BUSY,
  * CONFIRM_ALWAYS, NO_QUORUM, NO_PROMISE, NO_GENERATION, VIEW_FROM_REDIS, NO_NUMBER_CHECK, RENUMBER_FROM_REDIS,
- * LATE_RENEWAL.
- * Bounds: KILLS, CUTS, FLUSHES, FLIGHTS, LEAVES, VIEWS, EPOCHS, COMMITS.
+ * LATE_RENEWAL, REFUSAL_PROVES.
+ * Bounds: KILLS, CUTS, FLUSHES, FLIGHTS, REFUSALS, LEAVES, VIEWS, EPOCHS, COMMITS.
  */
 
 #ifndef KILLS
@@ -28,6 +28,9 @@
 #endif
 #ifndef FLIGHTS
 #define FLIGHTS 0               /* renewals that Redis executes at any later moment, and whose answers are lost */
+#endif
+#ifndef REFUSALS
+#define REFUSALS 0              /* running processes whose addresses refuse, as behind a firewall */
 #endif
 #ifndef LEAVES
 #define LEAVES 1
@@ -64,6 +67,7 @@
 /* Nodes */
 byte up = ALL;                  /* running processes */
 byte reach = ALL;               /* nodes that reach Redis */
+byte refuses;                   /* running processes whose addresses refuse some peers */
 byte out;                       /* processes that are no longer members and never will be again */
 byte word;                      /* those of them that left a departure record in Redis */
 byte joined;                    /* processes that have joined */
@@ -109,7 +113,7 @@ byte lastEffect;
 byte flying;                    /* a renewal in flight: 1 + its sender, which had promised nothing */
 byte mistaken;                  /* processes that look free because of a renewal that was in flight */
 
-byte kills, cuts, flushes, flights, leaves;
+byte kills, cuts, flushes, flights, refusals, leaves;
 hidden byte i, m, votes, size, w;
 
 /* Placement: the first member of 2, 0, 1, so that both a join and a leave move the actor. */
@@ -136,7 +140,10 @@ inline possible(set) {
     :: in(set, i) ->
       size++;
       if
-      :: !in(up, i) && unbound(i) -> skip              /* its port refuses, and its promises have expired */
+      :: !in(up, i) && unbound(i) -> skip              /* its exit was seen, and its promises have expired */
+#ifdef REFUSAL_PROVES
+      :: in(up & refuses, i) && unbound(i) -> skip
+#endif
       :: in(up, i) && in(word, i) && unbound(i) -> skip /* it left a departure record */
       :: in(up, i) && in(joined & ~out, i) && away[i] < AWAY && unbound(i) -> skip /* renewed recently, and bound by no promise */
       :: in(up, i) && in(mistaken, i) -> skip
@@ -296,7 +303,7 @@ proctype node(byte n) {
       other = N;
       for (m : 0 .. N - 1) {
         if
-        :: m != n && in(members[current], m) && (quiet[m] >= WAIT || (!in(up, m) && quiet[m] >= 1)) -> other = m
+        :: m != n && in(members[current], m) && (quiet[m] >= WAIT || (in(refuses | ~up, m) && quiet[m] >= 1)) -> other = m
         :: else -> skip
         fi
       }
@@ -508,6 +515,11 @@ active proctype world() {
       :: reach = 4                            /* for all but the first owner */
       fi;
       cuts++
+    }
+  :: atomic {
+      refusals < REFUSALS ->
+      if :: refuses = 1 :: refuses = 2 :: refuses = 4 fi;
+      refusals++
     }
   :: atomic {                                 /* reachable again for all, or for one after the other */
       reach != ALL ->

@@ -1,9 +1,9 @@
--- Blanks the previews of a call that is recorded after its execution was erased (src/models/usage).
+-- Blanks the previews of a call that is recorded after its execution, or a part of its transcript, was erased (src/models/usage).
 create or replace function blank_previews_of_erased() returns trigger
   language plpgsql
 as $$
 begin
-  if exists (select from erased_executions e where e.tenant_id = new.tenant_id and e.id = new.execution_id) then
+  if exists (select from executions_without_previews e where e.tenant_id = new.tenant_id and e.id = new.execution_id) then
     new.input_preview := '';
     new.output_preview := '';
   end if;

@@ -8,7 +8,8 @@ begin
   delete from execution_logs where tenant_id = old.tenant_id and execution_id = old.id;
   delete from approvals where tenant_id = old.tenant_id and execution_id = old.id;
   if old.outcome is null then
-    insert into ended_by_erasure (tenant_id, id) values (old.tenant_id, old.id) on conflict do nothing;
+    insert into ended_by_erasure (tenant_id, id) values (old.tenant_id, old.id)
+      on conflict (tenant_id, id) do update set only_previews = false;
   end if;
   return null;
 end

@@ -5,7 +5,8 @@ create or replace function sessions_with_words(words text) returns table (sessio
 as $$
   select distinct m.session_id from public.messages m
   where numnode(plainto_tsquery('simple', sessions_with_words.words)) > 0
-    and array_to_tsvector(array[m.tenant_id::text]) || to_tsvector('simple', left(m.content, 200000))
+    and array_to_tsvector(array[m.tenant_id::text, 's ' || m.session_id::text])
+        || to_tsvector('simple', left(m.content, 200000))
       @@ (plainto_tsquery('simple', sessions_with_words.words)
         && quote_literal(public.current_tenant()::text)::tsquery)
     and m.tenant_id = public.current_tenant()

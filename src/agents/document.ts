@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { budgetShape } from '../kernel/budget.js';
 import { invalidField } from '../kernel/errors.js';
 import { responseFormatShape } from '../models/response-format/index.js';
-import { type JsonObject, mergePatch, validate } from '../http/operations/index.js';
+import { named, type JsonObject, mergePatch, validate } from '../http/operations/index.js';
 
 export const agentTypes = ['assistant', 'chatbot', 'workflow', 'classifier', 'data_analyst'] as const;
 
@@ -84,7 +84,7 @@ export const agentDocument = z.object({
 export type AgentDocument = z.output<typeof agentDocument> & { readonly commercial_name: string };
 
 /** The stored form, in which every default is filled in. */
-export const storedDocument = agentDocument.transform(named);
+export const storedDocument = agentDocument.transform(withCommercialName);
 
 function nullish(all: Readonly<Record<string, z.ZodType>>) {
   return Object.fromEntries(Object.entries(all).map(([key, field]) => [key, field.nullish()]));
@@ -99,10 +99,13 @@ const given = {
   metadata: z.record(z.string(), z.unknown()).nullish(),
 };
 
-export const newAgent = z.object({ name: agentName, ...given });
-export const agentPatch = z
-  .object({ name: agentName.optional(), ...given })
-  .describe('A JSON Merge Patch (RFC 7396). Null resets a field to its default.');
+export const newAgent = named('NewAgent', z.object({ name: agentName, ...given }));
+export const agentPatch = named(
+  'AgentPatch',
+  z
+    .object({ name: agentName.optional(), ...given })
+    .describe('A JSON Merge Patch (RFC 7396). Null resets a field to its default.'),
+);
 
 /** Applies a patch to a document; an empty document gives a new agent. */
 export function patchedDocument(document: JsonObject, patch: JsonObject): AgentDocument {
@@ -111,9 +114,9 @@ export function patchedDocument(document: JsonObject, patch: JsonObject): AgentD
   if (bytes > metadataBytesMax) {
     throw invalidField('metadata', `must have at most ${metadataBytesMax} bytes as JSON, not ${bytes}`);
   }
-  return named(merged);
+  return withCommercialName(merged);
 }
 
-function named(document: z.output<typeof agentDocument>): AgentDocument {
+function withCommercialName(document: z.output<typeof agentDocument>): AgentDocument {
   return { ...document, commercial_name: document.commercial_name ?? document.name };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PlatformError } from '../kernel/errors.js';
+import { named } from '../http/operations/index.js';
 
 /** A fault that prevents publication. */
 export interface Issue {
@@ -11,12 +12,15 @@ export interface Issue {
   readonly issue: string;
 }
 
-export const issueAnswer = z.object({
-  schema: z.string().nullable(),
-  schema_id: z.uuid().nullable(),
-  field: z.string(),
-  issue: z.string(),
-});
+export const issueAnswer = named(
+  'AgentIssue',
+  z.object({
+    schema: z.string().nullable(),
+    schema_id: z.uuid().nullable(),
+    field: z.string(),
+    issue: z.string(),
+  }),
+);
 
 export function answerOf({ schema, schemaId, field, issue }: Issue): z.output<typeof issueAnswer> {
   return { schema, schema_id: schemaId, field, issue };

@@ -42,6 +42,14 @@ const publishBody = z.object({
     .describe('Omitted fields keep their values from the last publication.'),
 });
 
+const agentExample = {
+  name: 'support',
+  commercial_name: 'Support',
+  bio: 'Answers questions about orders.',
+  llm_config: { model: 'auto', system_prompt: 'You help customers with their orders. Be brief.' },
+  tags: ['orders'],
+};
+
 const listed = optionalPageShape(agentSummary);
 
 /** An agent of another tenant returns 404, and so does an unpublished agent for a member. */
@@ -121,6 +129,7 @@ function writingOperations({ agents, duplicate }: AgentOperationParts): readonly
       title: 'Create a draft agent',
       access: tenantUser('agents:create'),
       body: newAgent,
+      shown: { bodyExample: agentExample },
       output: oneShape(createdAgent),
       status: 201,
       errors: ['conflict'],
@@ -140,6 +149,7 @@ function writingOperations({ agents, duplicate }: AgentOperationParts): readonly
       access: tenantUser('agents:update'),
       ...one404,
       body: agentPatch,
+      shown: { bodyExample: { llm_config: { temperature: 0.2 }, tags: ['orders'] } },
       output: oneShape(agentDetail),
       errors: ['conflict'],
       handle: async ({ caller, params, body }) =>

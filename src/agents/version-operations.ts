@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { PlatformError } from '../kernel/errors.js';
 import {
+  named,
   declare,
   list,
   listShape,
@@ -21,13 +22,16 @@ const ofVersion = {
   absent: 'agent_not_found',
 } as const;
 
-const version = z.object({
-  version: z.int(),
-  name: z.string(),
-  created_by: z.uuid().nullable(),
-  created_at: z.iso.datetime(),
-  snapshot: z.record(z.string(), z.unknown()).describe("The agent's content, and its `schemas`."),
-});
+const version = named(
+  'AgentVersion',
+  z.object({
+    version: z.int(),
+    name: z.string(),
+    created_by: z.uuid().nullable(),
+    created_at: z.iso.datetime(),
+    snapshot: z.record(z.string(), z.unknown()).describe("The agent's content, and its `schemas`."),
+  }),
+);
 const listed = z.object({ ...listShape(version).shape, next_cursor: z.string().nullable() });
 
 const side = z.string().regex(/^(?:draft|[1-9]\d{0,8})$/, { error: 'must be a version or `draft`' });

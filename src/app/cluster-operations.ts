@@ -1,42 +1,48 @@
 import { z } from 'zod';
 import type { NodeDescription } from '../../cluster/index.js';
-import { declare, type Operation, operator } from '../http/operations/index.js';
+import { named, declare, type Operation, operator } from '../http/operations/index.js';
 import { type Actors, countsOf, type NodeReport } from '../infra/runtime/index.js';
 
 const figure = z.int().min(0);
 
-const nodeShape = z.object({
-  process: z.string(),
-  address: z.string(),
-  roles: z.array(z.string()),
-  /** `unreachable` if the node did not answer in time. */
-  standing: z.string(),
-  slots: figure,
-  view: z.object({ number: figure, hash: z.string() }).nullable(),
-  actors: z.record(z.string(), figure),
-  residents: figure,
-  mailboxes: z.object({
-    busy: figure,
-    loading: figure,
-    waiting: figure,
-    oldest_waiting_ms: z.number().min(0),
-    waiting_for_owner: figure,
-  }),
-  links: z.object({ open: figure, in_flight: figure }),
-  counts: z.record(z.string(), z.number()),
-  epochs: z.array(z.object({ kind: z.string(), group: z.string(), key: z.string(), epoch: figure })),
-});
-
-const clusterShape = z.object({
-  success: z.literal(true),
-  data: z.object({
-    /** The node that answered. */
+const nodeShape = named(
+  'ClusterNode',
+  z.object({
     process: z.string(),
-    view: z.object({ number: figure, hash: z.string() }),
-    nodes: z.array(nodeShape),
+    address: z.string(),
+    roles: z.array(z.string()),
+    /** `unreachable` if the node did not answer in time. */
+    standing: z.string(),
     slots: figure,
+    view: z.object({ number: figure, hash: z.string() }).nullable(),
+    actors: z.record(z.string(), figure),
+    residents: figure,
+    mailboxes: z.object({
+      busy: figure,
+      loading: figure,
+      waiting: figure,
+      oldest_waiting_ms: z.number().min(0),
+      waiting_for_owner: figure,
+    }),
+    links: z.object({ open: figure, in_flight: figure }),
+    counts: z.record(z.string(), z.number()),
+    epochs: z.array(z.object({ kind: z.string(), group: z.string(), key: z.string(), epoch: figure })),
   }),
-});
+);
+
+const clusterShape = named(
+  'Cluster',
+  z.object({
+    success: z.literal(true),
+    data: z.object({
+      /** The node that answered. */
+      process: z.string(),
+      view: z.object({ number: figure, hash: z.string() }),
+      nodes: z.array(nodeShape),
+      slots: figure,
+    }),
+  }),
+);
 
 export function clusterOperations(actors: Actors): readonly Operation[] {
   return [

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Time } from '../../cluster/index.js';
 import { PlatformError } from '../kernel/errors.js';
 import {
+  named,
   anyone,
   declare,
   list,
@@ -27,12 +28,15 @@ export interface DiagnosticsParts {
   readonly errorRecords: Pick<ErrorRecords, 'list'>;
 }
 
-const recentError = z.object({
-  id: z.uuid(),
-  error: z.string(),
-  message: z.string(),
-  timestamp: z.iso.datetime(),
-});
+const recentError = named(
+  'RecentError',
+  z.object({
+    id: z.uuid(),
+    error: z.string(),
+    message: z.string(),
+    timestamp: z.iso.datetime(),
+  }),
+);
 
 export function diagnosticsOperations(parts: DiagnosticsParts): readonly Operation[] {
   return [

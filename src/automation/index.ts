@@ -55,6 +55,7 @@ import { TriggerDryRun } from './management/dry-run.js';
 import { Triggers } from './management/triggers.js';
 import { webhookOperations } from './management/webhook-operations.js';
 
+export { forgetAccepted } from './inbox/erasure.js';
 export { findPromised } from './inbox/promised.store.js';
 export { inboxRemovals } from './inbox/removal.store.js';
 export { mailRemovals } from './messages/removal.store.js';

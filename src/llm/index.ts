@@ -12,6 +12,7 @@ export {
 } from './call-ports.js';
 export { builtInModels, builtInVendors, Catalogue, type Resolution } from './catalogue/catalogue.js';
 export {
+  type ModelKind,
   modelKinds,
   modelTiers,
   type CatalogueModel,

@@ -14,6 +14,8 @@ export interface Usage {
   readonly toolPrompt: number;
   /** `estimated`: the vendor reported none; `reconciled`: corrected later from its records. */
   readonly source: 'reported' | 'estimated' | 'reconciled';
+  /** The service tier that the vendor reported, if it is not the usual one. */
+  readonly serviceTier?: string;
   /** The cost that the vendor reported, in dollars. */
   readonly vendorCost?: number;
   /** The vendor's own object, for audits. */

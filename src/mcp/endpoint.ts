@@ -17,6 +17,7 @@ import type { TenantCaller } from '../kernel/caller.js';
 import { PlatformError } from '../kernel/errors.js';
 import type { ClientRequest } from './client-request.js';
 import { directAnswer } from './direct-call.js';
+import { rpcAnswerShape, rpcErrorShape, rpcRequestShape } from './rpc-shapes.js';
 import { loweredRole, narrowingHeaders, narrowingOf } from './narrowing.js';
 import { type McpServerParts, serverFor } from './server.js';
 import { rowsNamedIn, type SubscriptionParts, TenantChanges } from './subscriptions.js';
@@ -62,6 +63,13 @@ export function mcpOperations(parts: EndpointParts): readonly Operation[] {
       bodyRules: { form: 'raw', maxBytes: bodyBytesMax },
       headers: ['origin', ...protocolHeaders, ...narrowingHeaders],
       output: z.unknown(),
+      shown: {
+        body: rpcRequestShape,
+        bodyExample: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} },
+        output: rpcAnswerShape,
+        events: rpcAnswerShape,
+        errors: { 400: rpcErrorShape },
+      },
       handle: (request) => serve(parts, request),
     }),
     declare({

@@ -1,12 +1,17 @@
 // Real processes over a Redis and a database of their own, and an edge in the test's own process that calls.
 
 import { fork, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import pg from 'pg';
 import { counterSchema } from '../../cluster/example/postgres-counter.js';
 import type { CounterService } from '../../cluster/example/counter.js';
-import type { ClusterConfig } from '../../cluster/config.js';
+import { clusterConfig, type ClusterConfig } from '../../cluster/config.js';
+import { checkTraces, showRefused } from '../../cluster/trace/check.js';
+import type { Traced } from '../../cluster/trace/events.js';
 import type { Reference } from '../../cluster/activation/service.js';
 import { createDatabase } from '../support/database/database.js';
 import { eventually } from '../support/clocks/eventually.js';
@@ -77,6 +82,7 @@ export class ProcessCluster {
   readonly #options: ClusterOptions;
   readonly #databaseUrl: string;
   #edge: RunningNode | undefined;
+  readonly #traces = mkdtempSync(join(tmpdir(), 'troupe-trace-'));
   #started = 0;
 
   private constructor(options: ClusterOptions, redis: PrivateRedis, databaseUrl: string) {
@@ -165,6 +171,7 @@ export class ProcessCluster {
       roles,
       seesExits: this.#options.seesExits ?? false,
       port,
+      tracePath: join(this.#traces, name),
       ...(this.#options.config === undefined ? {} : { config: this.#options.config }),
       ...(advertise === undefined ? {} : { advertise: await advertise(port) }),
     };
@@ -175,5 +182,30 @@ export class ProcessCluster {
     await Promise.all(this.workers.map((worker) => worker.end()));
     await this.#edge?.close();
     await this.redis.stop();
+    try {
+      this.#checkTraces();
+    } finally {
+      rmSync(this.#traces, { recursive: true, force: true });
+    }
+  }
+
+  /** Whatever the test was about: no process took a step that the model does not allow. */
+  #checkTraces(): void {
+    const events = readdirSync(this.#traces).flatMap((name) =>
+      readFileSync(join(this.#traces, name), 'utf8').split('\n').flatMap(tracedOf),
+    );
+    const { steps, refused } = checkTraces(events, clusterConfig(this.#options.config));
+    if (refused !== undefined) throw new Error(`the model does not allow a step: ${showRefused(refused)}`);
+    if (steps < this.workers.length * 10) throw new Error(`only ${steps} steps were recorded`);
+  }
+}
+
+/** A killed process may have written half of its last line. */
+function tracedOf(line: string): Traced[] {
+  if (!line.endsWith('}')) return [];
+  try {
+    return [JSON.parse(line) as Traced];
+  } catch {
+    return [];
   }
 }

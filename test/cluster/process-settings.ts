@@ -1,3 +1,4 @@
+import { appendFileSync } from 'node:fs';
 import { clusterConfig, type ClusterConfig } from '../../cluster/config.js';
 import { durableCounter } from '../../cluster/example/counter.js';
 import { postgresCounterTables } from '../../cluster/example/postgres-counter.js';
@@ -5,9 +6,11 @@ import { GroupCommit } from '../../cluster/fencing/group-commit.js';
 import { PostgresFenceStore } from '../../cluster/fencing/postgres/fence-store.js';
 import type { Role } from '../../cluster/membership/membership.js';
 import type { MembershipEvent } from '../../cluster/membership/perspective.js';
-import { openClusteredNode } from '../../cluster/node/clustered-node.js';
+import { freshProcessId, openClusteredNode } from '../../cluster/node/clustered-node.js';
 import type { ClusterNode } from '../../cluster/node/node.js';
 import { systemRandom, systemTime } from '../../cluster/time/system.js';
+import { recorder } from '../../cluster/trace/recorder.js';
+import { tracedFences } from '../../cluster/trace/traced-fences.js';
 
 /** The start settings of one process of a test cluster. */
 export interface ProcessSettings {
@@ -21,6 +24,8 @@ export interface ProcessSettings {
   /** The address that peers dial, if a proxy is in between. */
   readonly advertise?: string;
   readonly config?: Partial<ClusterConfig>;
+  /** The file to which it writes each step of the protocol before it goes on. */
+  readonly tracePath?: string;
 }
 
 export type CounterKind = ReturnType<typeof durableCounter>;
@@ -45,9 +50,18 @@ export async function startNode(
     // A database that starts a process for each connection takes its time on a machine that does other work.
     connectTimeoutMs: config.statementTimeoutMs,
   });
-  const kind = durableCounter(new GroupCommit(fence, config, systemTime, systemRandom), systemTime);
+  const process = freshProcessId(settings.name);
+  const { tracePath } = settings;
+  const trace =
+    tracePath === undefined
+      ? undefined
+      : recorder(process, systemTime, (step) => appendFileSync(tracePath, `${JSON.stringify(step)}\n`));
+  const fences = trace === undefined ? fence : tracedFences(fence, process, trace);
+  const kind = durableCounter(new GroupCommit(fences, config, systemTime, systemRandom), systemTime);
   const { node, stop } = await openClusteredNode({
     ...settings,
+    process,
+    ...(trace === undefined ? {} : { trace }),
     kinds: [kind],
     secret: 'a secret of the test',
     databaseRole: 'troupe_writer',

@@ -10,14 +10,19 @@ import { ownerView } from '../support/database/owner-view.js';
 const shared = sharedNode(test);
 const usagePath = '/api/billing/usage';
 
-/** An hour before now, so that one call is in sums and the other in a partial hour. */
+/**
+ * Two hours back, so that one call is in sums and the others in a partial hour. A call with a key, since the
+ * sums name the key and the call of a turn has none.
+ */
 async function moveOneCallBack({ databaseUrl, bootstrap }: TenantNode): Promise<void> {
   const owner = await ownerView(databaseUrl);
   const by = [bootstrap.tenant_id];
   await owner.query(
     `with moved as (
        update usage_rows set opened_at = opened_at - interval '2 hours'
-       where tenant_id = $1 and attempt_id = (select min(attempt_id::text)::uuid from usage_rows where tenant_id = $1)
+       where tenant_id = $1 and attempt_id = (
+         select min(attempt_id::text)::uuid from usage_rows where tenant_id = $1 and key_id is not null
+       )
        returning *
      )
      insert into call_hours select tenant_id, date_trunc('hour', opened_at, 'UTC'), '00000000-0000-0000-0000-000000000000',

@@ -8,7 +8,7 @@ import { anyText } from '../support/builders/any-text.js';
 const runsPerOperation = Number(process.env['TROUPE_FUZZ_RUNS'] ?? 25);
 
 /** Operations that answer for as long as the client listens. */
-const endless = new Set(['realtime.events', 'sessions.stream']);
+const endless = new Set(['realtime.events', 'sessions.changes', 'sessions.stream']);
 
 test('no input makes an operation fail, hang or break its envelope', async (t) => {
   const node = await startTestNode(t);

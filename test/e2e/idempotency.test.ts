@@ -250,3 +250,29 @@ test('a trigger that is run by hand runs once for a key', async (t) => {
   });
   t.is(executions.count, 1);
 });
+
+test('a repeat of a request for a tenant gives the tenant that the first made', async (t) => {
+  const node = await shared.tenant(t);
+  const { access_token: token } = node.bootstrap;
+  const make = (key: string, name: string): Promise<CallResult> =>
+    node.client.call('POST', '/api/tenants', { token, body: { name }, headers: { 'idempotency-key': key } });
+  const made = await Promise.all(Array.from({ length: 4 }, () => make('k 1', 'Once')));
+  t.deepEqual(
+    made.map(({ status }) => status),
+    [201, 201, 201, 201],
+  );
+  t.is(new Set(made.map(({ text }) => text)).size, 1, 'the first answer');
+  t.is(made.filter(({ headers }) => headers.get('idempotent-replayed') === 'true').length, 3);
+  const id: string | undefined = made[0]?.json.data.id;
+  const renamed = await node.client.call('PATCH', `/api/tenants/${id}`, { token, body: { name: 'Other' } });
+  t.is(renamed.status, 200, renamed.text);
+  t.deepEqual((await make('k 1', 'Once')).json, made[0]?.json);
+  const reused = await make('k 1', 'Twice');
+  t.is(reused.status, 409);
+  t.is(reused.json.error, 'conflict');
+  t.not((await make('k 2', 'Once')).json.data.id, id);
+  t.not((await make('', 'Once')).json.data.id, id);
+  t.is((await make('x'.repeat(256), 'Once')).status, 400);
+  const tenants = await node.client.call('GET', '/api/tenants', { token });
+  t.is(tenants.json.data.filter(({ name }: { name: string }) => name === 'Once').length, 2);
+});

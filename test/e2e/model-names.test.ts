@@ -123,6 +123,16 @@ test.serial('an unknown model is answered with the closest three that can be cal
     near.message,
     /There is no model gpt-4-turbo\. Did you mean "openai\.gpt-4[^"]*", "openai\.[^"]+" or "openai\.[^"]+"\?/,
   );
+  // Only what the endpoint takes is meant.
+  const embed = await ask(node, { model: 'sim.embe' });
+  t.notRegex(embed.json.message, /embed"|text-embedding/);
+  const call = (path: string, body: object) =>
+    node.client.call('POST', path, { key: node.bootstrap.api_key, body });
+  const vectors = await call('/v1/embeddings', { model: 'text-embedding-4', input: 'x' });
+  t.regex(vectors.text, /Did you mean \\"openai\.text-embedding-3-/);
+  t.notRegex(vectors.text, /gpt|echo|auto/);
+  const { text } = await call('/v1/responses', { model: 'sim.embe', input: 'x' });
+  t.notRegex(text, /sim\.embed\\"/);
   const far = await ask(node, { model: 'nobody-knows-this' });
   t.is(far.status, 400);
   t.is((/Did you mean (.*)\?/.exec(far.json.message)?.[1] ?? '').split('"').length, 7);

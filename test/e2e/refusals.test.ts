@@ -22,6 +22,11 @@ const openToStrangers = new Set([
   'auth.reset-page',
   'invites.accept',
   'invites.join-page',
+  // How a browser signs in; its cookie is checked together with the origin (test/e2e/console-session.test.ts).
+  'console-session.ways',
+  'console-session.open',
+  'console-session.renew',
+  'console-session.end',
   'health.live',
   'health.ready',
   'telemetry.health',

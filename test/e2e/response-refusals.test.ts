@@ -9,6 +9,7 @@ const shared = sharedNodeWithOpenAi(test, server);
 const model = 'gpt-4.1-mini';
 
 const image = (image_url: string) => [{ role: 'user', content: [{ type: 'input_image', image_url }] }];
+const file = (given: object) => [{ role: 'user', content: [{ type: 'input_file', ...given }] }];
 const huge = { type: 'object', description: 'x'.repeat(10 * 1024 * 1024) };
 const withTool = (tool: object) => ({ input: 'x', tools: [tool] });
 const wrong: readonly (readonly [body: Readonly<Record<string, unknown>>, param: string])[] = [
@@ -32,6 +33,13 @@ const wrong: readonly (readonly [body: Readonly<Record<string, unknown>>, param:
     { input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }] },
     'input.0.content.0.file_id',
   ],
+  [{ input: file({}) }, 'input.0.content.0.file_data'],
+  [{ input: file({ file_id: 'f' }) }, 'input.0.content.0.file_id'],
+  [{ input: file({ file_data: 'JVBERi0=' }) }, 'input.0.content.0.file_data'],
+  [{ input: file({ file_data: 'data:application/pdf;base64,###' }) }, 'input.0.content.0.file_data'],
+  [{ input: file({ file_url: 'file:///etc/passwd' }) }, 'input.0.content.0.file_url'],
+  [{ input: file({ file_url: 'https://a.example/b.pdf' }) }, 'input.0.content.0'],
+  [{ input: file({ file_data: 'data:application/zip;base64,UEsDBA==' }) }, 'input.0.content.0'],
   [withTool({ type: 'web_search' }), 'tools.0.type'],
   [withTool({ type: 'code_interpreter', container: { type: 'auto' } }), 'tools.0.type'],
   [withTool({ type: 'mcp', server_label: 'x' }), 'tools.0.type'],

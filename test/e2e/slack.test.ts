@@ -1,10 +1,9 @@
-import { createHmac } from 'node:crypto';
 import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
-import type { TenantNode } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 import { answerJson, startToolServer, type ToolServer } from '../support/servers/tool-servers.js';
-import { addSecret, createTrigger, executionsOf, type TestTrigger } from '../support/builders/triggers.js';
+import { said, sendFromSlack as send, slackTrigger } from '../support/builders/slack.js';
+import { executionsOf } from '../support/builders/triggers.js';
 
 let slack: ToolServer;
 const shared = sharedNode(test, async (atEnd) => {
@@ -18,36 +17,6 @@ const shared = sharedNode(test, async (atEnd) => {
   });
   return { environment: { TROUPE_SLACK_BASE_URL: slack.url } };
 });
-
-async function slackTrigger(node: TenantNode): Promise<TestTrigger> {
-  await addSecret(node, 'slack', JSON.stringify({ bot_token: 'xoxb-of-tests', signing_secret: 'signing' }));
-  return createTrigger(node, { channel: { type: 'slack', auth: { secret_ref: 'slack' } } });
-}
-
-function send(
-  node: TenantNode,
-  trigger: TestTrigger,
-  payload: object,
-  { secret = 'signing', ageSeconds = 0, headers = {} } = {},
-) {
-  const body = JSON.stringify(payload);
-  const timestamp = String(Math.floor(Date.now() / 1_000) - ageSeconds);
-  const hex = createHmac('sha256', secret).update(`v0:${timestamp}:${body}`).digest('hex');
-  return node.client.call('POST', trigger.path, {
-    body,
-    headers: {
-      'content-type': 'application/json',
-      'x-slack-request-timestamp': timestamp,
-      'x-slack-signature': `v0=${hex}`,
-      ...headers,
-    },
-  });
-}
-
-function said(text: string, event: object = {}): object {
-  const usual = { type: 'message', user: 'U1', channel: 'C1', ts: '1700000000.000100', text };
-  return { type: 'event_callback', team_id: 'T1', event_id: 'Ev1', event: { ...usual, ...event } };
-}
 
 test('a message of a thread is answered in the thread, and the thread is the session', async (t) => {
   const node = await shared.tenant(t);
@@ -73,11 +42,8 @@ test('a message of a thread is answered in the thread, and the thread is the ses
   t.is(runs.length, 4, 'both events of one message are one');
   const sessionOf = (input: string) => runs.find((run) => run.input_preview === input)?.session_id;
   t.is(sessionOf('me too'), sessionOf('hello'));
-  t.is(
-    new Set(runs.map(({ session_id }) => session_id)).size,
-    3,
-    'another person has a session of their own',
-  );
+  t.is(sessionOf('and me?'), sessionOf('hello'), 'a thread is one session, whoever writes in it');
+  t.not(sessionOf('elsewhere'), sessionOf('hello'));
 });
 
 test('the address is verified, and repeats, apps and edits run nothing', async (t) => {

@@ -18,6 +18,8 @@ export interface Summary {
   readonly fired: number;
   readonly granted: number;
   readonly events: number;
+  readonly steps: number;
+  readonly traceMs: number;
   readonly failures: readonly Verdict[];
 }
 
@@ -48,6 +50,8 @@ function sumsOf(parts: readonly Figures[]): Figures {
     fired: sum(({ fired }) => fired),
     granted: sum(({ granted }) => granted),
     events: sum(({ events }) => events),
+    steps: sum(({ steps }) => steps),
+    traceMs: sum(({ traceMs }) => traceMs),
   };
 }
 

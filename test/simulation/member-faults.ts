@@ -14,6 +14,8 @@ export type MemberFault = { readonly atMs: number } & (
       readonly other: number;
       readonly forMs: number;
     }
+  /** Between these processes and the others a firewall answers every connection with a refusal. */
+  | { readonly kind: 'rejected'; readonly nodes: readonly number[]; readonly forMs: number }
   | { readonly kind: 'flush' | 'join' }
   | { readonly kind: 'failover'; readonly lagMs: number }
   | { readonly kind: 'split'; readonly nodes: readonly number[]; readonly forMs: number }
@@ -26,19 +28,24 @@ const awayMaxMs = 16_000;
 /** Faults centred on losing the member store, since most rules of membership are about that. */
 export function drawMemberFaults(random: SeededRandom, nodes: number, spanMs: number): MemberFault[] {
   const faults: MemberFault[] = [];
-  if (random.chance(0.8)) faults.push(drawAway(random, nodes, random.between(0, spanMs / 2)));
-  const isAway = faults.length > 0;
-  const others = random.between(isAway ? 0 : 1, 5);
+  if (random.chance(0.8)) {
+    const away = drawAway(random, nodes, random.between(0, spanMs / 2));
+    faults.push(away);
+    if (random.chance(0.3)) faults.push(drawRejected(random, nodes, away));
+  }
+  const others = random.between(faults.length > 0 ? 0 : 1, 5);
   for (let count = 0; count < others; count += 1) {
-    const fault = drawOther(random, nodes, random.between(0, spanMs));
-    // A process that is taken for ended while it lives and confirms others is outside of the protocol (see its limits).
-    if (!isAway || (fault.kind !== 'refused' && fault.kind !== 'lease_removed')) faults.push(fault);
+    faults.push(drawOther(random, nodes, random.between(0, spanMs)));
   }
   return faults.sort((one, other) => one.atMs - other.atMs);
 }
 
 /** Often a majority; they come back together, or spread over some seconds. */
-function drawAway(random: SeededRandom, nodes: number, atMs: number): MemberFault {
+function drawAway(
+  random: SeededRandom,
+  nodes: number,
+  atMs: number,
+): MemberFault & { readonly kind: 'store_away' } {
   const share = random.pick([0.3, 0.6, 0.6, 1]);
   const forMs = random.chance(0.3) ? random.between(200, 3_000) : random.between(3_000, awayMaxMs);
   const spreadMs = random.pick([0, 500, 3_000]);
@@ -47,6 +54,19 @@ function drawAway(random: SeededRandom, nodes: number, atMs: number): MemberFaul
     if (random.chance(share)) backAfterMs[node] = forMs + random.between(0, spreadMs);
   }
   return { atMs, kind: 'store_away', backAfterMs };
+}
+
+/** Some of those that lost the member store: the others take them for ended, while all of them confirm each other. */
+function drawRejected(
+  random: SeededRandom,
+  nodes: number,
+  { atMs, backAfterMs }: MemberFault & { readonly kind: 'store_away' },
+): MemberFault {
+  const away = Object.keys(backAfterMs).map(Number);
+  const some = away.filter(() => random.chance(0.6));
+  const rejected = some.length > 0 ? some : drawSome(random, nodes);
+  const forMs = Math.max(0, ...Object.values(backAfterMs));
+  return { atMs: atMs + random.between(0, 3_000), kind: 'rejected', nodes: rejected, forMs };
 }
 
 function drawOther(random: SeededRandom, nodes: number, atMs: number): MemberFault {

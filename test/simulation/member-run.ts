@@ -1,3 +1,4 @@
+import { checkTraces, showRefused } from '../../cluster/trace/check.js';
 import { SeededRandom } from '../../cluster/simulation/virtual-time.js';
 import { MemberWorld, type MemberNode } from '../support/servers/member-world.js';
 import { drawMemberFaults, endOfMemberFault, type MemberFault } from './member-faults.js';
@@ -10,6 +11,9 @@ export interface MemberVerdict {
   readonly views: number;
   /** Processes that went on without the member store, at any time. */
   readonly confirmed: number;
+  /** Steps that were replayed against the model, and how long that took. */
+  readonly steps: number;
+  readonly traceMs: number;
 }
 
 const spanMs = 14_000;
@@ -42,8 +46,11 @@ export async function runMembers({
   run.faultsEnded();
   while (world.time.monotonicMs() < run.settledAtMs) await run.step();
   run.checkSettled();
+  const startedMs = performance.now();
+  run.checkTrace();
+  const traceMs = performance.now() - startedMs;
   const { violations, views, confirmed } = run;
-  return { seed, nodes, faults, violations, views, confirmed };
+  return { seed, nodes, faults, violations, views, confirmed, steps: world.trace.length, traceMs };
 }
 
 class MemberRun {
@@ -51,9 +58,9 @@ class MemberRun {
   readonly #world: MemberWorld;
   readonly #hashes = new Map<number, string>();
   readonly #started = new Set<MemberNode>();
-  /** Their addresses refuse peers although they live, or peers were told so. */
-  readonly #refusing = new Set<MemberNode>();
   readonly #leaving = new Set<MemberNode>();
+  /** Until when a process may go on that could not read the seized number: all of its view had promised (finding 6). */
+  readonly #unreadUntilMs = new Map<MemberNode, number>();
   readonly #awaited = new Set<string>();
 
   #joined = 0;
@@ -128,6 +135,8 @@ class MemberRun {
           const away = this.#world.nodes[place];
           if (away === undefined) continue;
           away.reachesNumbers = false;
+          const untilMs = time.monotonicMs() + fault.forMs + this.#world.config.leaseActMs;
+          this.#unreadUntilMs.set(away, Math.max(untilMs, this.#unreadUntilMs.get(away) ?? 0));
           time.after(fault.forMs, () => (away.reachesNumbers = true));
         }
         break;
@@ -138,6 +147,12 @@ class MemberRun {
         if (fault.kind === 'cut') this.#world.cut(node, other);
         else this.#world.cutOneWay(node, other);
         time.after(fault.forMs, () => this.#world.join(node, other));
+        break;
+      }
+      case 'rejected': {
+        const inside = fault.nodes.flatMap((place) => this.#world.nodes[place] ?? []);
+        const accept = this.#world.reject(inside);
+        time.after(fault.forMs, accept);
         break;
       }
       case 'flush':
@@ -184,6 +199,8 @@ class MemberRun {
       for (const other of this.#world.nodes) {
         const pair = `${node.member.process} ${other.member.process}`;
         if (this.#awaited.has(pair) || this.#mayAct(other) || this.#members().includes(other)) continue;
+        // Nobody knows a process before it is a member.
+        if (other.alive && other.membership.standing() === 'joining') continue;
         this.#awaited.add(pair);
         void node.membership.whenSurelyGone(other.member.process, new AbortController().signal);
       }
@@ -206,6 +223,11 @@ class MemberRun {
     }
   }
 
+  checkTrace(): void {
+    const { refused } = checkTraces(this.#world.trace, this.#world.config);
+    if (refused !== undefined) this.#found(`trace: ${showRefused(refused)}`);
+  }
+
   /** Live workers that are not leaving. */
   #members(): MemberNode[] {
     return this.#world.nodes.filter(
@@ -219,7 +241,7 @@ class MemberRun {
       if (observer.membership.standing() === 'confirmed_by_peers') this.confirmed += 1;
       for (const other of this.#world.nodes) {
         if (other === observer || !this.#mayAct(other)) continue;
-        if (!observer.membership.surelyGone(other.member.process)) continue;
+        if (!observer.membership.surelyGone(other.member.process) || this.#isUnread(other)) continue;
         this.#found(
           `${observer.member.process} holds ${other.member.process} for surely gone, which may act`,
         );
@@ -236,6 +258,12 @@ class MemberRun {
     );
   }
 
+  /** It goes on because all of its view promised, and cannot know that a newcomer has seized a number. */
+  #isUnread(node: MemberNode): boolean {
+    const isConfirmed = node.membership.standing() === 'confirmed_by_peers';
+    return isConfirmed && this.#world.time.monotonicMs() < (this.#unreadUntilMs.get(node) ?? 0);
+  }
+
   #watch(node: MemberNode): void {
     node.membership.onView(({ number, hash, members }) => {
       const known = this.#hashes.get(number);
@@ -244,7 +272,7 @@ class MemberRun {
       for (const other of this.#world.nodes) {
         const isOut = !members.some(({ process }) => process === other.member.process);
         const acts = other.membership.standing() === 'confirmed_by_peers' && this.#mayAct(other);
-        if (!isOut || !acts || this.#refusing.has(other) || this.#leaving.has(other)) continue;
+        if (!isOut || !acts || this.#leaving.has(other) || this.#isUnread(other)) continue;
         if (other.membership.view().number >= number) continue;
         this.#found(`view ${number} excludes ${other.member.process}, which its peers confirm`);
       }
@@ -259,7 +287,6 @@ class MemberRun {
   }
 
   #refuse(node: MemberNode): void {
-    this.#refusing.add(node);
     for (const peer of this.#world.nodes) {
       if (peer !== node && peer.alive) peer.membership.reportRefused(node.member.process);
     }

@@ -1,3 +1,5 @@
+import type { Membership } from '../../cluster/membership/membership.js';
+
 /** Bugs that a test plants to show that the checkers find them. */
 export type Plant =
   | 'no_fence'
@@ -19,3 +21,20 @@ export type Plant =
   | 'attempts_uncounted'
   | 'scans_once'
   | 'timer_unchecked';
+
+/** Bugs of one process's membership. */
+export function plantInMembership(membership: Membership, plants: ReadonlySet<Plant>, place: number): void {
+  if (plants.has('deaf_node') && place === 0) {
+    const onView = membership.onView.bind(membership);
+    membership.onView = (listener) =>
+      onView((view) => {
+        if (view.number <= 1) listener(view);
+      });
+  }
+  if (plants.has('lease_taken_early')) {
+    const hasLeft = (process: string): boolean =>
+      !membership.view().members.some((member) => member.process === process);
+    membership.surelyGone = hasLeft;
+    membership.whenSurelyGone = () => Promise.resolve();
+  }
+}

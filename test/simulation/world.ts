@@ -10,7 +10,7 @@ import { GroupCommit } from '../../cluster/fencing/group-commit.js';
 import { addressText, processId } from '../../cluster/ids/ids.js';
 import { ClusterMembership } from '../../cluster/membership/cluster-membership.js';
 import type { Membership, Member } from '../../cluster/membership/membership.js';
-import type { MembershipEvent } from '../../cluster/membership/perspective.js';
+import type { MembershipEvent, MembershipParts } from '../../cluster/membership/perspective.js';
 import { ClusterNode } from '../../cluster/node/node.js';
 import { DurableTimers } from '../../cluster/recovery/durable-timers.js';
 import { Recovery } from '../../cluster/recovery/recovery.js';
@@ -19,6 +19,8 @@ import { SimulatedHost } from '../../cluster/simulation/host.js';
 import { MemoryNumbers } from '../../cluster/simulation/member-store.js';
 import { SimulatedNetwork } from '../../cluster/simulation/network.js';
 import { sharedRings } from '../../cluster/simulation/shared-rings.js';
+import { tracedFences } from '../../cluster/trace/traced-fences.js';
+import { tracedMembership } from '../../cluster/trace/traced-membership.js';
 import { SeededRandom, VirtualTime } from '../../cluster/simulation/virtual-time.js';
 import { ledger, ledgerText, worker } from './actors.js';
 import { CheckedEffects, CheckedTables } from './checkers.js';
@@ -28,7 +30,8 @@ import { CheckedOwnership } from './ownership.js';
 import { CheckedGrants, grants } from './grants.js';
 import type { Guest } from './guest.js';
 import { MemberServers, uncompared } from './member-servers.js';
-import type { Plant } from './plants.js';
+import { Steps } from './steps.js';
+import { plantInMembership, type Plant } from './plants.js';
 import { Suspensions } from './suspensions.js';
 import type { SimulatedProcess } from './simulated-process.js';
 import { CheckedInstances, visitors } from './volatile-actors.js';
@@ -53,6 +56,7 @@ export class World {
   readonly effects: CheckedEffects;
   readonly ownership: CheckedOwnership;
   readonly rows: DurableRows;
+  readonly steps = new Steps();
   readonly store: MemoryFenceStore<CounterLoad, CounterState, CounterWrite, CounterResult>;
   readonly config: ClusterConfig;
   readonly places: (SimulatedProcess | undefined)[];
@@ -73,6 +77,8 @@ export class World {
   /** The number of draining processes, and when the last drain ended. */
   draining = 0;
   drainedAtMs = 0;
+  /** When a member store that no process could use was back. */
+  membersBackAtMs = 0;
   /** When a process last started while no other worker was running. */
   aloneSinceMs = 0;
   readonly #plants: ReadonlySet<Plant>;
@@ -166,7 +172,7 @@ export class World {
       config: this.config,
       bound: ledgerBound,
       ackBeforeCommit: this.#plants.has('ack_before_commit'),
-      effect: this.effects.happened.bind(this.effects),
+      effect: this.steps.effects(this.effects, host),
       unseen: () => {
         this.unseenFailures += 1;
       },
@@ -209,6 +215,7 @@ export class World {
       time: host.time,
       random: this.random,
       buildRing,
+      trace: this.steps.of(host),
     });
     const work = this.rows.workSource(host.name, transit, (row) => this.#runWork(row, place, started));
     const failed = (): void => {
@@ -339,7 +346,7 @@ export class World {
     );
     const numbers = transitOf(this, host, () => !this.isAway(this.storeAway, place));
     const counting = this.numbers.client(numbers);
-    const membership = new ClusterMembership({
+    const parts: MembershipParts = {
       self,
       store: this.members.client(place, members, host.time),
       numbers: this.#plants.has('outdated_store_counts') ? uncompared(counting, this.time) : counting,
@@ -348,20 +355,9 @@ export class World {
       random: this.random,
       config: this.config,
       report: (event) => this.trace?.(host.name, event),
-    });
-    if (this.#plants.has('deaf_node') && place === 0) {
-      const onView = membership.onView.bind(membership);
-      membership.onView = (listener) =>
-        onView((view) => {
-          if (view.number <= 1) listener(view);
-        });
-    }
-    if (this.#plants.has('lease_taken_early')) {
-      const hasLeft = (process: string): boolean =>
-        !membership.view().members.some((member) => member.process === process);
-      membership.surelyGone = hasLeft;
-      membership.whenSurelyGone = () => Promise.resolve();
-    }
+    };
+    const membership = new ClusterMembership(tracedMembership(parts, this.steps.of(host)));
+    plantInMembership(membership, this.#plants, place);
     this.ownership.watch(host, membership);
     return membership;
   }
@@ -389,7 +385,11 @@ export class World {
       }
       return activated;
     };
-    return { activate, write: (batch) => client.write(batch) };
+    return tracedFences(
+      { activate, write: (batch) => client.write(batch) },
+      processId(host.name),
+      this.steps.of(host),
+    );
   }
 }
 

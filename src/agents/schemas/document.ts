@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { invalidField } from '../../kernel/errors.js';
-import { type JsonObject, mergePatch, validate } from '../../http/operations/index.js';
+import { named, type JsonObject, mergePatch, validate } from '../../http/operations/index.js';
 import { apiTool, approval, mcpServer, subAgent } from './editor-schema.js';
 
 export const schemaTypes = ['api', 'mcp', 'agent'] as const;
@@ -36,41 +36,51 @@ const common = {
 };
 
 /** The complete content of a schema. */
-export const schemaDocument = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('api'), ...common, editor_schema: z.strictObject({ api: apiTool, approval }) }),
-  z.object({
-    type: z.literal('mcp'),
-    ...common,
-    // Leaves space for `__` and the names of the server's tools.
-    name: name.max(32),
-    editor_schema: z.strictObject({ mcp: mcpServer, approval }),
-  }),
-  z.object({
-    type: z.literal('agent'),
-    ...common,
-    editor_schema: z.strictObject({ agent: subAgent, approval }),
-  }),
-]);
+export const schemaDocument = named(
+  'NewAgentTool',
+  z.discriminatedUnion('type', [
+    z.object({
+      type: z.literal('api'),
+      ...common,
+      editor_schema: z.strictObject({ api: apiTool, approval }),
+    }),
+    z.object({
+      type: z.literal('mcp'),
+      ...common,
+      // Leaves space for `__` and the names of the server's tools.
+      name: name.max(32),
+      editor_schema: z.strictObject({ mcp: mcpServer, approval }),
+    }),
+    z.object({
+      type: z.literal('agent'),
+      ...common,
+      editor_schema: z.strictObject({ agent: subAgent, approval }),
+    }),
+  ]),
+);
 
 export type SchemaDocument = z.output<typeof schemaDocument>;
 
 /** The patch as received; the merged document is validated as a whole. */
-export const schemaPatch = z
-  .object({
-    revision: z
-      .int()
-      .min(1)
-      .optional()
-      .describe(
-        'The revision that the client read. If the schema has another revision now, nothing is written.',
-      ),
-    name: z.string().optional(),
-    description: z.string().nullish(),
-    type: z.enum(schemaTypes).optional().describe('Cannot be changed.'),
-    parameters: z.record(z.string(), z.unknown()).nullish(),
-    editor_schema: z.record(z.string(), z.unknown()).optional(),
-  })
-  .describe('A JSON Merge Patch (RFC 7396).');
+export const schemaPatch = named(
+  'AgentToolPatch',
+  z
+    .object({
+      revision: z
+        .int()
+        .min(1)
+        .optional()
+        .describe(
+          'The revision that the client read. If the schema has another revision now, nothing is written.',
+        ),
+      name: z.string().optional(),
+      description: z.string().nullish(),
+      type: z.enum(schemaTypes).optional().describe('Cannot be changed.'),
+      parameters: z.record(z.string(), z.unknown()).nullish(),
+      editor_schema: z.record(z.string(), z.unknown()).optional(),
+    })
+    .describe('A JSON Merge Patch (RFC 7396).'),
+);
 
 export function patchedSchema(document: SchemaDocument, patch: JsonObject): SchemaDocument {
   if (patch['type'] !== undefined && patch['type'] !== document.type) {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { expressionLengthMax, faultOfExpression } from '../../infra/expressions/index.js';
 import { parsePath } from './context-path.js';
 import { textsOf, unknownPlaceholder } from './placeholders.js';
+import { named } from '../../http/operations/index.js';
 
 /** The part of a schema that describes how its tool is called. Each type of schema has its own form. */
 
@@ -14,12 +15,15 @@ const headerName = z
 const byName = { secret_ref: secretName.optional() };
 const byId = { vault_secret_id: z.guid().optional() };
 
-export const auth = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('none') }),
-  credential({ type: z.literal('bearer') }),
-  credential({ type: z.literal('basic') }).describe('The secret contains `user:password`.'),
-  credential({ type: z.literal('api_key'), header: headerName.default('X-Api-Key') }),
-]);
+export const auth = named(
+  'ToolAuth',
+  z.discriminatedUnion('type', [
+    z.strictObject({ type: z.literal('none') }),
+    credential({ type: z.literal('bearer') }),
+    credential({ type: z.literal('basic') }).describe('The secret contains `user:password`.'),
+    credential({ type: z.literal('api_key'), header: headerName.default('X-Api-Key') }),
+  ]),
+);
 
 function credential<Fields extends z.ZodRawShape>(fields: Fields) {
   return z.strictObject({ ...fields, ...byName, ...byId }).superRefine((value: object, context) => {
@@ -73,64 +77,72 @@ const jmespath = z
 const bodyBytesMax = 64 * 1024;
 const scalar = z.union([template(4_000), z.number(), z.boolean()]);
 
-export const apiTool = z.strictObject({
-  method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).default('GET'),
-  url: address,
-  headers: z
-    .record(headerName, template(4_000))
-    .refine((headers) => Object.keys(headers).length <= 50, 'has more than 50 entries')
-    .optional(),
-  query: z
-    .record(z.string().min(1).max(200), scalar)
-    .refine((query) => Object.keys(query).length <= 50, 'has more than 50 entries')
-    .optional(),
-  body: z
-    .unknown()
-    .superRefine(refuseUnknownPlaceholders)
-    .refine(
-      (body) => Buffer.byteLength(JSON.stringify(body) ?? '') <= bodyBytesMax,
-      `has more than ${bodyBytesMax} bytes`,
-    )
-    .optional(),
-  auth: auth.default({ type: 'none' }),
-  timeout_ms: timeoutMs.default(30_000),
-  response: z
-    .strictObject({
-      select: jmespath
-        .optional()
-        .describe('A JMESPath expression that selects the part of the answer that the model sees.'),
-      max_chars: z.int().min(1).max(200_000).optional(),
-    })
-    .optional(),
-  idempotent: z
-    .boolean()
-    .optional()
-    .describe('Whether the call may be repeated when it is unknown whether it arrived.'),
-});
+export const apiTool = named(
+  'ApiTool',
+  z.strictObject({
+    method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).default('GET'),
+    url: address,
+    headers: z
+      .record(headerName, template(4_000))
+      .refine((headers) => Object.keys(headers).length <= 50, 'has more than 50 entries')
+      .optional(),
+    query: z
+      .record(z.string().min(1).max(200), scalar)
+      .refine((query) => Object.keys(query).length <= 50, 'has more than 50 entries')
+      .optional(),
+    body: z
+      .unknown()
+      .superRefine(refuseUnknownPlaceholders)
+      .refine(
+        (body) => Buffer.byteLength(JSON.stringify(body) ?? '') <= bodyBytesMax,
+        `has more than ${bodyBytesMax} bytes`,
+      )
+      .optional(),
+    auth: auth.default({ type: 'none' }),
+    timeout_ms: timeoutMs.default(30_000),
+    response: z
+      .strictObject({
+        select: jmespath
+          .optional()
+          .describe('A JMESPath expression that selects the part of the answer that the model sees.'),
+        max_chars: z.int().min(1).max(200_000).optional(),
+      })
+      .optional(),
+    idempotent: z
+      .boolean()
+      .optional()
+      .describe('Whether the call may be repeated when it is unknown whether it arrived.'),
+  }),
+);
 
-export const mcpServer = z.strictObject({
-  url: z
-    .string()
-    .max(2_000)
-    .refine((text) => !text.includes('${'), 'must not contain placeholders')
-    .pipe(address),
-  transport: z.literal('http').default('http'),
-  auth: auth.default({ type: 'none' }),
-  call_timeout_ms: timeoutMs.default(30_000),
-  allowed_tools: z
-    .array(z.string().min(1).max(200))
-    .max(500)
-    .optional()
-    .describe('The tools that the agent may use. Default: all tools.'),
-  defaults_from_context: z
-    .record(
-      z.string().refine((text) => parsePath(text) !== undefined, 'is not a path such as body[].requesterId'),
-      z.string().min(1).max(128),
-    )
-    .refine((defaults) => Object.keys(defaults).length <= 50, 'has more than 50 entries')
-    .optional()
-    .describe('Maps the path of a parameter to the name of the context value that replaces it.'),
-});
+export const mcpServer = named(
+  'McpServer',
+  z.strictObject({
+    url: z
+      .string()
+      .max(2_000)
+      .refine((text) => !text.includes('${'), 'must not contain placeholders')
+      .pipe(address),
+    transport: z.literal('http').default('http'),
+    auth: auth.default({ type: 'none' }),
+    call_timeout_ms: timeoutMs.default(30_000),
+    allowed_tools: z
+      .array(z.string().min(1).max(200))
+      .max(500)
+      .optional()
+      .describe('The tools that the agent may use. Default: all tools.'),
+    defaults_from_context: z
+      .record(
+        z
+          .string()
+          .refine((text) => parsePath(text) !== undefined, 'is not a path such as body[].requesterId'),
+        z.string().min(1).max(128),
+      )
+      .refine((defaults) => Object.keys(defaults).length <= 50, 'has more than 50 entries')
+      .optional()
+      .describe('Maps the path of a parameter to the name of the context value that replaces it.'),
+  }),
+);
 
 export const subAgent = z.strictObject({ agent_id: z.guid() });
 

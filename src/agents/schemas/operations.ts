@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  named,
   declare,
   done,
   doneShape,
@@ -24,27 +25,50 @@ const ofSchema = {
   absent: 'agent_not_found',
 } as const;
 
+const toolExample = {
+  type: 'api',
+  name: 'read_order',
+  description: 'Reads an order by its number.',
+  parameters: {
+    type: 'object',
+    properties: { number: { type: 'string' } },
+    required: ['number'],
+  },
+  editor_schema: {
+    api: {
+      url: 'https://api.example.com/orders/${args.number}',
+      auth: { type: 'bearer', secret_ref: 'crm-token' },
+    },
+  },
+};
+
 const trialBody = z.object({
   arguments: z.record(z.string(), z.unknown()).default({}).describe('The arguments that a model would send.'),
   context: z.record(z.string(), z.unknown()).default({}).describe('The context that a caller would supply.'),
   tool: z.string().min(1).max(200).optional().describe('The name of the tool, for an MCP server.'),
 });
 
-const toolTestResult = z.object({
-  status: z.int().nullable().describe('The HTTP status; null for a tool of an MCP server.'),
-  is_error: z.boolean(),
-  result: z.string().describe('The text that the model would see.'),
-  truncated: z.boolean(),
-  missing_context: z
-    .array(z.string())
-    .describe('Names that the tool uses and that the context does not contain.'),
-  latency_ms: z.number(),
-});
+const toolTestResult = named(
+  'ToolTestResult',
+  z.object({
+    status: z.int().nullable().describe('The HTTP status; null for a tool of an MCP server.'),
+    is_error: z.boolean(),
+    result: z.string().describe('The text that the model would see.'),
+    truncated: z.boolean(),
+    missing_context: z
+      .array(z.string())
+      .describe('Names that the tool uses and that the context does not contain.'),
+    latency_ms: z.number(),
+  }),
+);
 
-const discovered = z.object({
-  tools: z.array(serverTool.extend({ allowed: z.boolean() })),
-  discovered_at: z.iso.datetime(),
-});
+const discovered = named(
+  'DiscoveredTools',
+  z.object({
+    tools: z.array(serverTool.extend({ allowed: z.boolean() })),
+    discovered_at: z.iso.datetime(),
+  }),
+);
 
 export function schemaOperations(schemas: Schemas, toolTests: ToolTest): readonly Operation[] {
   return [...readingOperations(schemas), ...writingOperations(schemas), ...toolTestOperations(toolTests)];
@@ -93,6 +117,7 @@ function writingOperations(schemas: Schemas): readonly Operation[] {
       access: tenantUser('schemas:create'),
       ...ofAgent,
       body: schemaDocument,
+      shown: { bodyExample: toolExample },
       output: oneShape(schemaAnswer),
       status: 201,
       errors: ['conflict'],

@@ -3,18 +3,22 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { sql, type TenantTransaction } from '../../infra/storage/index.js';
 import { secretsOf } from './destinations.js';
 import { type SchemaDocument, type SchemaType, schemaTypes } from './document.js';
+import { named } from '../../http/operations/index.js';
 
 export const issue = z.object({ field: z.string(), issue: z.string() });
 export type SchemaIssue = z.output<typeof issue>;
 
 /** A tool of an MCP server, as the server describes it. */
-export const serverTool = z.object({
-  name: z.string(),
-  description: z.string(),
-  input_schema: z.record(z.string(), z.unknown()),
-  /** Declared by the server: a call may be repeated when it is unknown whether it arrived. */
-  repeatable: z.boolean().optional(),
-});
+export const serverTool = named(
+  'ServerTool',
+  z.object({
+    name: z.string(),
+    description: z.string(),
+    input_schema: z.record(z.string(), z.unknown()),
+    /** Declared by the server: a call may be repeated when it is unknown whether it arrived. */
+    repeatable: z.boolean().optional(),
+  }),
+);
 export type ServerTool = z.output<typeof serverTool>;
 
 /**

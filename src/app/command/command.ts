@@ -5,6 +5,11 @@ import type { Environment } from '../../kernel/config/index.js';
 
 export interface Command {
   readonly run: (rest: readonly string[], environment: Environment) => Promise<void>;
+  /** What `--help` prints, where a usage line does not say enough. */
+  readonly help?: string;
+  /** The names of its options, and its first words, for completion. */
+  readonly options?: readonly string[];
+  readonly actions?: readonly string[];
 }
 
 /** A failure with a message for the person who ran the command. */

@@ -10,7 +10,82 @@ interface Listed {
   readonly open: () => Promise<Command>;
 }
 
-const commands: readonly Listed[] = [
+const developerCommands: readonly Listed[] = [
+  {
+    name: 'login',
+    arguments: 'login [--url URL] [--key -]',
+    summary: 'keep the address and API key of an installation; logout forgets them',
+    open: async () => (await import('./developer/login.js')).loginCommand,
+  },
+  {
+    name: 'logout',
+    arguments: 'logout [--profile NAME]',
+    summary: 'forget the API key of a profile',
+    open: async () => (await import('./developer/login.js')).logoutCommand,
+  },
+  {
+    name: 'chat',
+    arguments: 'chat <agent> [message …]',
+    summary: 'talk to an agent: the answer streams, with its tools',
+    open: async () => (await import('./developer/chat.js')).chatCommand,
+  },
+  {
+    name: 'apply',
+    arguments: 'apply -f FILE [--plan | --yes]',
+    summary: 'bring agents, tools, triggers and databases to what files declare, after a plan',
+    open: async () => (await import('./developer/apply.js')).applyCommand,
+  },
+  {
+    name: 'export',
+    arguments: 'export [agent …] [-o FILE]',
+    summary: 'write them as such a file',
+    open: async () => (await import('./developer/export.js')).exportCommand,
+  },
+  {
+    name: 'sessions',
+    arguments: 'sessions list|show|messages|handoff|resume|cancel|…',
+    summary: 'conversations: list, read, take over, write, erase',
+    open: async () => (await import('./developer/sessions.js')).sessionsCommand,
+  },
+  {
+    name: 'executions',
+    arguments: 'executions list|show|follow …',
+    summary: 'turns with their steps, and their events as they come',
+    open: async () => (await import('./developer/executions.js')).executionsCommand,
+  },
+  {
+    name: 'triggers',
+    arguments: 'triggers list|show|executions|test|invoke|…',
+    summary: 'triggers and their executions; try one, run one',
+    open: async () => (await import('./developer/triggers.js')).triggersCommand,
+  },
+  {
+    name: 'logs',
+    arguments: 'logs [--follow] [--agent ID]',
+    summary: 'the calls of models, as they end',
+    open: async () => (await import('./developer/logs.js')).logsCommand,
+  },
+  {
+    name: 'webhooks',
+    arguments: 'webhooks send <trigger> --data …',
+    summary: 'send a signed payload to a webhook trigger',
+    open: async () => (await import('./developer/webhooks.js')).webhooksCommand,
+  },
+  {
+    name: 'top',
+    arguments: 'top [--node URL …]',
+    summary: 'a live table of nodes and tenants, with the operator token',
+    open: async () => (await import('./developer/top.js')).topCommand,
+  },
+  {
+    name: 'completion',
+    arguments: 'completion bash|zsh|fish',
+    summary: 'a script that completes these commands in a shell',
+    open: async () => (await import('./developer/completion.js')).completionCommand(completed),
+  },
+];
+
+const operatorCommands: readonly Listed[] = [
   {
     name: 'start',
     arguments: 'start',
@@ -91,11 +166,38 @@ const commands: readonly Listed[] = [
   },
 ];
 
+const commands = [...operatorCommands, ...developerCommands];
+
+/** What a shell may offer. The operator's commands load the whole product, so their usage has to do. */
+async function completed() {
+  const ofOperators = operatorCommands.map(({ name, arguments: words, summary }) => ({
+    name,
+    summary,
+    actions: actionsOf(words),
+    options: [],
+  }));
+  const ofDevelopers = developerCommands.map(async ({ name, summary, open }) => {
+    const { actions = [], options = [] } = await open();
+    return { name, summary, actions, options };
+  });
+  return [...ofOperators, ...(await Promise.all(ofDevelopers))];
+}
+
+/** `keys create|list|revoke …` has three. */
+function actionsOf(words: string): readonly string[] {
+  const [, second = ''] = words.split(' ');
+  return /^[a-z]+(?:\|[a-z]+)*$/.test(second) ? second.split('|') : [];
+}
+
 /** Runs one command line. The exit code is 0, 1 for a failure, 2 for wrong arguments. */
 export async function run(args: readonly string[]): Promise<void> {
   const [name, ...rest] = args;
   if (name === undefined || name === 'help' || name === '--help' || name === '-h') {
     process.stdout.write(usage());
+    return;
+  }
+  if (name === '--version' || name === '-v' || name === 'version') {
+    process.stdout.write(`${(await import('../../kernel/config/version.js')).version}\n`);
     return;
   }
   const command = commands.find((one) => one.name === name);
@@ -106,7 +208,8 @@ export async function run(args: readonly string[]): Promise<void> {
     return;
   }
   if (rest.includes('--help') || rest.includes('-h')) {
-    process.stdout.write(`Usage: troupe ${command.arguments}\n  ${command.summary}\n`);
+    const { help = `Usage: troupe ${command.arguments}\n  ${command.summary}\n` } = await command.open();
+    process.stdout.write(help);
     return;
   }
   try {
@@ -137,6 +240,14 @@ async function messageOf(error: unknown): Promise<string> {
 
 function usage(): string {
   const width = Math.max(...commands.map((one) => one.arguments.length));
-  const lines = commands.map((one) => `  troupe ${one.arguments.padEnd(width)}  ${one.summary}`);
-  return `Usage:\n${lines.join('\n')}\n\nSettings come from the environment; troupe config lists them.\n`;
+  const lines = (listed: readonly Listed[]): string =>
+    listed.map((one) => `  troupe ${one.arguments.padEnd(width)}  ${one.summary}`).join('\n');
+  return `Usage: an installation
+${lines(operatorCommands)}
+
+Usage: an installation over its API, with the key of troupe login or TROUPE_API_KEY
+${lines(developerCommands)}
+
+Settings come from the environment; troupe config lists them. troupe <command> --help tells more.
+`;
 }

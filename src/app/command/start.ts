@@ -130,6 +130,13 @@ function greeting(baseUrl: string, bootstrap: Bootstrap | undefined, dataDir: st
       `All of this is stored in ${join(dataDir, 'bootstrap.json')}.`,
     );
   }
-  lines.push(`Playground: ${baseUrl}/playground`, `Documents: ${baseUrl}/docs · Ctrl-C stops.`, '', '');
+  lines.push(
+    `Console:    ${baseUrl}/`,
+    `Playground: ${baseUrl}/playground`,
+    `Documents:  ${baseUrl}/docs`,
+    `Ctrl-C stops.`,
+    '',
+    '',
+  );
   return lines.join('\n');
 }

@@ -6,6 +6,7 @@ import { exportOperations } from '../../http/exports/index.js';
 import { createDocuments } from '../../http/documents/index.js';
 import { createRequestReporter, edgeMeasures, EdgeServer } from '../../http/edge/index.js';
 import { OperationTable } from '../../http/operations/index.js';
+import { consolePages, readConsole, referencePage } from '../console/index.js';
 import { playgroundOperations } from '../playground/index.js';
 import { createRealtime } from '../../conversations/realtime/index.js';
 import { sessionExports } from '../../conversations/sessions/index.js';
@@ -65,7 +66,12 @@ export function makeHttpServer(
     oidcIssuer: settings.oidcIssuer,
     platformErrorOf: refusalOf,
   });
-  const documents = createDocuments({ version, url: publicUrl });
+  const bytes = (count: number): Uint8Array => platform.random.bytes(count);
+  const consoleFiles = readConsole();
+  if (consoleFiles === undefined)
+    log.logger.warn('the console is not built, so "/" only says so: run "npm run build" and start again');
+  const reference = referencePage({ files: consoleFiles, bytes });
+  const documents = createDocuments({ version, url: publicUrl, soon: (run) => time.soon(run), reference });
   const table = new OperationTable(
     [
       ...identity.operations,
@@ -149,6 +155,11 @@ export function makeHttpServer(
       refusalOf,
       time,
       random: platform.random,
+      pages: consolePages({
+        files: consoleFiles,
+        operations: table.operations,
+        bytes,
+      }),
       onUntrustedForwarding: ({ header, address }) =>
         log.logger.warn(
           { header, address },
@@ -162,6 +173,7 @@ export function makeHttpServer(
   atEnd(async (signal) => {
     stopping = true;
     realtime.stop();
+    sessions.stopStreams();
     mcp.stop();
     // Together: other nodes take over idle actors while this node answers its last requests.
     const hasOthers = actors.members().length > 1;

@@ -69,6 +69,13 @@ async function textOf(variable: string, path: string): Promise<string> {
   }
 }
 
+/** The client by which people sign in to the console at the issuer. */
+export function outsideClientOf({ oidcIssuer, oidcClientId, oidcClientSecret }: Settings) {
+  if (oidcClientId === undefined) return undefined;
+  if (oidcIssuer === undefined) throw new Error('TROUPE_OIDC_CLIENT_ID needs TROUPE_OIDC_ISSUER');
+  return { issuer: oidcIssuer, clientId: oidcClientId, clientSecret: oidcClientSecret };
+}
+
 export function outsideIssuerOf({ oidcIssuer, oidcAudience }: Settings) {
   if (oidcIssuer === undefined && oidcAudience === undefined) return undefined;
   // Without an audience, tokens that the issuer made for other products would be valid here too.

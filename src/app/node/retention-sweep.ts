@@ -42,7 +42,7 @@ const unboundKeptMs = 2 * dayMs;
 export interface RetentionSweepParts {
   readonly store: Store;
   readonly tenants: Pick<Identity['tenants'], 'claimSweep'>;
-  readonly sessions: Pick<Sessions, 'eraseKnown'>;
+  readonly sessions: Pick<Sessions, 'eraseKnown' | 'finishErasure'>;
   readonly time: Time;
   readonly report: (attempted: string, error: unknown) => void;
 }
@@ -89,7 +89,13 @@ export class RetentionSweep {
 
   /** Sweeps every tenant that is due. */
   async sweep(): Promise<void> {
-    const { store, tenants, time, report } = this.#parts;
+    const { store, tenants, sessions, time, report } = this.#parts;
+    const finishErasure = (): Promise<boolean> =>
+      sessions.finishErasure().catch((error: unknown) => {
+        report('erasing the rest of a session', error);
+        return false;
+      });
+    while (!this.#stopped && (await finishErasure()));
     await this.#repeat(() => store.directory((tx) => forgetLogs(tx, rowsMax)));
     await this.#repeat(() => store.directory((tx) => forgetErased(tx, rowsMax)));
     await this.#repeat(() => store.directory((tx) => forgetRequests(tx, rowsMax)));

@@ -9,7 +9,7 @@ import { AnswerFit } from '../../models/response-format/index.js';
 import { Attachments } from '../../conversations/attachments/index.js';
 import { createConsumers } from '../../conversations/consumers/index.js';
 import { createDatabases } from '../../automation/databases/index.js';
-import { findPromised } from '../../automation/index.js';
+import { findPromised, forgetAccepted } from '../../automation/index.js';
 import { createEgress, systemRecords } from '../../infra/egress/index.js';
 import { createExpressions } from '../../infra/expressions/index.js';
 import { createIdentity, identityTopics, namesOfUsers } from '../../tenancy/identity/index.js';
@@ -18,7 +18,7 @@ import { createKeys, namesOfKeys, revokeAllKeys, revokeKeysOf } from '../../tena
 import { KeptRequests } from '../../http/idempotency/index.js';
 import { createMail } from '../../infra/mail/index.js';
 import { createMailDomains } from '../../tenancy/mail-domains/index.js';
-import { outsideIssuerOf, vendorSettings } from './outside-services.js';
+import { outsideClientOf, outsideIssuerOf, vendorSettings } from './outside-services.js';
 import { createQuota, FailedCredentials } from '../../tenancy/quota/index.js';
 import { createResponses } from '../../models/responses/index.js';
 import { createSandbox } from '../../infra/sandbox/index.js';
@@ -30,6 +30,7 @@ import { Ledger, openAttempts, openCosts, openProcesses } from '../../models/usa
 import { TenantDeletion, TenantRemoval } from '../deletion/index.js';
 import { RetentionSweep } from './retention-sweep.js';
 import { voidClaims } from './void-claims.js';
+import { windowExchange } from './window-exchange.js';
 import { createVault } from '../../tenancy/vault/index.js';
 import { isMember, type NodeEnvironment } from './node-environment.js';
 import { refusalOf, type Stores } from './stores.js';
@@ -73,6 +74,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
   const identity = await createIdentity(platform, {
     sealer,
     outsideIssuer: outsideIssuerOf(settings),
+    outsideClient: outsideClientOf(settings),
     newTenantsPerAddress: settings.newTenantsPerAddress,
     endAccess: { revokeKeys: revokeAllKeys, revokeKeysOf, cancelInvites: cancelAllInvites },
     mail,
@@ -84,7 +86,10 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
   atEnd(() => identity.close());
   const invites = createInvites(platform, { accounts: identity.accounts, mail, publicUrl });
 
+  const exchange = await windowExchange(environment, stores, sealer);
+  atEnd(() => exchange?.stop());
   const quota = createQuota(platform, {
+    exchange,
     openAttempts: (scope) => openAttempts(platform.store, scope),
     budgets: {
       openCosts: (scope) => openCosts(platform.store, scope),
@@ -94,7 +99,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     actors,
   });
   atEnd(() => quota.stop());
-  const failures = new FailedCredentials(time, failingAddressesMax);
+  const failures = new FailedCredentials(time, failingAddressesMax, exchange);
   const keys = createKeys(platform, { failures });
   atEnd(() => keys.stop());
 
@@ -129,6 +134,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
   });
   atEnd(() => sandbox.close());
   const readParts = partReader(egress);
+  const checkUrl = (url: string, field: string): URL => egress.checkUrl(url, field);
   const fit = new AnswerFit(sandbox);
   const calls = createCalls(platform, {
     mayUsePlatformKeys: (scope) => identity.verifiedOwners.has(scope),
@@ -140,6 +146,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     shared,
     processId: processes.processId,
     readParts,
+    checkUrl,
     fit,
   });
   atEnd(() => calls.close());
@@ -147,6 +154,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
   const responses = createResponses(platform, {
     calls: calls.models,
     sealer,
+    checkUrl,
   });
 
   const databases = createDatabases(platform, { vault, egress });
@@ -192,6 +200,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     isKnownConsumer: consumers.isKnown,
     erasePerson: consumers.erasePerson,
     findPromised,
+    forgetAccepted: forgetAccepted(platform.store, sealer),
   });
   const unsubscribe = platform.changes.subscribe(identityTopics.suspendedTenant, {
     onChange: ({ subject }) => sessions.cancelTurnsOfSuspended(subject),

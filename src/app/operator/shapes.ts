@@ -3,26 +3,30 @@ import { roles } from '../../kernel/caller.js';
 import { plans, tenantSettings } from '../../kernel/plans/index.js';
 import { type AccountOverview, nameOf, tenantStatuses } from '../../tenancy/identity/index.js';
 import type { TenantReport } from './reports.js';
+import { named } from '../../http/operations/index.js';
 
 const moment = z.iso.datetime();
 
-export const tenantRow = z.object({
-  id: z.uuid(),
-  name: z.string(),
-  plan: z.enum(plans),
-  settings: tenantSettings.describe('Figures that override those of the plan.'),
-  status: z.enum(tenantStatuses),
-  suspended_at: moment.nullable(),
-  suspend_reason: z.string().nullable(),
-  members: z.int(),
-  month: z
-    .object({ tokens: z.int(), cost: z.number(), calls: z.int() })
-    .describe('Model calls of the calendar month (UTC), whoever paid for them.'),
-  last_seen: moment
-    .nullable()
-    .describe("The last use of one of the tenant's keys, or the last model call of the month."),
-  created_at: moment,
-});
+export const tenantRow = named(
+  'OperatorTenant',
+  z.object({
+    id: z.uuid(),
+    name: z.string(),
+    plan: z.enum(plans),
+    settings: tenantSettings.describe('Figures that override those of the plan.'),
+    status: z.enum(tenantStatuses),
+    suspended_at: moment.nullable(),
+    suspend_reason: z.string().nullable(),
+    members: z.int(),
+    month: z
+      .object({ tokens: z.int(), cost: z.number(), calls: z.int() })
+      .describe('Model calls of the calendar month (UTC), whoever paid for them.'),
+    last_seen: moment
+      .nullable()
+      .describe("The last use of one of the tenant's keys, or the last model call of the month."),
+    created_at: moment,
+  }),
+);
 
 export function tenantRowFrom(report: TenantReport): z.input<typeof tenantRow> {
   const { suspended_at: suspendedAt } = report;
@@ -43,15 +47,18 @@ export function tenantRowFrom(report: TenantReport): z.input<typeof tenantRow> {
 
 export const userStatuses = ['active', 'disabled'] as const;
 
-export const userRow = z.object({
-  id: z.uuid(),
-  email: z.string(),
-  name: z.string(),
-  status: z.enum(userStatuses),
-  email_verified: z.boolean(),
-  tenants: z.array(z.object({ id: z.uuid(), name: z.string(), role: z.enum(roles) })),
-  created_at: moment,
-});
+export const userRow = named(
+  'OperatorUser',
+  z.object({
+    id: z.uuid(),
+    email: z.string(),
+    name: z.string(),
+    status: z.enum(userStatuses),
+    email_verified: z.boolean(),
+    tenants: z.array(z.object({ id: z.uuid(), name: z.string(), role: z.enum(roles) })),
+    created_at: moment,
+  }),
+);
 
 export function userRowFrom(account: AccountOverview): z.input<typeof userRow> {
   return {

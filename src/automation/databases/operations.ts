@@ -18,6 +18,18 @@ import type { Configurations, Editor } from './configurations.js';
 import { configurationDetail, configurationPatch, configurationSummary, newConfiguration } from './shapes.js';
 
 const params = z.object({ id: z.uuid() });
+const databaseExample = {
+  name: 'shop',
+  connection_config: {
+    host: 'db.example.com',
+    port: 5_432,
+    database: 'shop',
+    username: 'troupe',
+    password_secret_ref: 'shop-password',
+    ssl: true,
+  },
+  settings: { allowed_tables: ['public.orders'] },
+};
 const listed = optionalPageShape(configurationSummary);
 
 export function configurationOperations(configurations: Configurations): readonly Operation[] {
@@ -74,6 +86,7 @@ function writingOperations(configurations: Configurations): readonly Operation[]
         'The password goes into the vault. In its place `password_secret_ref` names a secret of the tenant, or `vault_secret_id` gives its id. A new primary takes the place of the one before.',
       access: tenantUser('databases:create'),
       body: newConfiguration,
+      shown: { bodyExample: databaseExample },
       output: oneShape(configurationDetail),
       status: 201,
       errors: ['conflict', 'insufficient_permissions'],

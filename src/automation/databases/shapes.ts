@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { databaseSchema } from './catalogue/read-schema.js';
 import { tableNameOf } from './catalogue/table-name.js';
+import { named } from '../../http/operations/index.js';
 
 const tablesMax = 1_000;
 
@@ -47,7 +48,7 @@ const allowedTables = z
   .max(tablesMax)
   .describe('As `schema.table`. If omitted, all tables but the system’s; if empty, none.');
 
-const named = {
+const labels = {
   name: z
     .string()
     .trim()
@@ -68,9 +69,9 @@ const settings = z.strictObject({ allowed_tables: allowedTables.optional() });
 
 /** A complete configuration: a patch is merged into it, and it is validated on creation and change. */
 export const configurationDocument = z.object({
-  name: named.name,
-  description: named.description.default(''),
-  provider: named.provider.default('postgresql'),
+  name: labels.name,
+  description: labels.description.default(''),
+  provider: labels.provider.default('postgresql'),
   connection_config: connectionConfig,
   settings: settings.default({}),
   is_primary: flags.is_primary.default(false),
@@ -84,65 +85,80 @@ const nullish = (shape: Readonly<Record<string, z.ZodType>>) =>
 const givenConnection = z.strictObject(nullish({ ...place, port, ssl: z.boolean(), ...credential }));
 const givenSettings = z.strictObject({ allowed_tables: allowedTables.nullish() });
 
-export const newConfiguration = z.object({
-  name: named.name,
-  description: named.description.nullish(),
-  provider: named.provider.nullish(),
-  connection_config: givenConnection,
-  settings: givenSettings.nullish(),
-  is_primary: flags.is_primary.nullish(),
-  is_active: flags.is_active.nullish(),
-});
-
-export const configurationPatch = z
-  .object({
-    name: named.name.optional(),
-    description: named.description.nullish(),
-    provider: named.provider.nullish(),
-    connection_config: givenConnection.optional(),
+export const newConfiguration = named(
+  'NewDatabaseConfig',
+  z.object({
+    name: labels.name,
+    description: labels.description.nullish(),
+    provider: labels.provider.nullish(),
+    connection_config: givenConnection,
     settings: givenSettings.nullish(),
     is_primary: flags.is_primary.nullish(),
     is_active: flags.is_active.nullish(),
-  })
-  .describe('A JSON Merge Patch (RFC 7396). An omitted password stays unchanged.');
+  }),
+);
+
+export const configurationPatch = named(
+  'DatabaseConfigPatch',
+  z
+    .object({
+      name: labels.name.optional(),
+      description: labels.description.nullish(),
+      provider: labels.provider.nullish(),
+      connection_config: givenConnection.optional(),
+      settings: givenSettings.nullish(),
+      is_primary: flags.is_primary.nullish(),
+      is_active: flags.is_active.nullish(),
+    })
+    .describe('A JSON Merge Patch (RFC 7396). An omitted password stays unchanged.'),
+);
 
 /** A database that is not stored as a configuration. */
-export const givenDatabase = z.strictObject({
-  ...place,
-  ...credential,
-  allowed_tables: allowedTables.nullish(),
-});
+export const givenDatabase = named(
+  'GivenDatabase',
+  z.strictObject({
+    ...place,
+    ...credential,
+    allowed_tables: allowedTables.nullish(),
+  }),
+);
 export type GivenDatabase = z.output<typeof givenDatabase>;
 
-export const configurationSummary = z.object({
-  id: z.uuid(),
-  name: z.string(),
-  provider: z.literal('postgresql'),
-  is_primary: z.boolean(),
-  is_active: z.boolean(),
-  created_at: z.iso.datetime(),
-  deleted_at: z.iso.datetime().nullable().optional().describe('With `includeDeleted` only.'),
-});
-
-export const configurationDetail = z.object({
-  id: z.uuid(),
-  name: z.string(),
-  description: z.string(),
-  provider: z.literal('postgresql'),
-  connection_config: z.object({
-    host: z.string(),
-    port: z.int(),
-    database: z.string(),
-    username: z.string(),
-    ssl: z.boolean(),
-    password_secret_ref: z.string().optional(),
-    vault_secret_id: z.string().optional(),
+export const configurationSummary = named(
+  'DatabaseConfig',
+  z.object({
+    id: z.uuid(),
+    name: z.string(),
+    provider: z.literal('postgresql'),
+    is_primary: z.boolean(),
+    is_active: z.boolean(),
+    created_at: z.iso.datetime(),
+    deleted_at: z.iso.datetime().nullable().optional().describe('With `includeDeleted` only.'),
   }),
-  settings: z.object({ allowed_tables: z.array(z.string()).optional() }),
-  is_primary: z.boolean(),
-  is_active: z.boolean(),
-  schema: databaseSchema.nullable().describe('The schema as last read.'),
-  last_refresh: z.iso.datetime().nullable(),
-  created_at: z.iso.datetime(),
-  updated_at: z.iso.datetime(),
-});
+);
+
+export const configurationDetail = named(
+  'DatabaseConfigDetail',
+  z.object({
+    id: z.uuid(),
+    name: z.string(),
+    description: z.string(),
+    provider: z.literal('postgresql'),
+    connection_config: z.object({
+      host: z.string(),
+      port: z.int(),
+      database: z.string(),
+      username: z.string(),
+      ssl: z.boolean(),
+      password_secret_ref: z.string().optional(),
+      vault_secret_id: z.string().optional(),
+    }),
+    settings: z.object({ allowed_tables: z.array(z.string()).optional() }),
+    is_primary: z.boolean(),
+    is_active: z.boolean(),
+    schema: databaseSchema.nullable().describe('The schema as last read.'),
+    last_refresh: z.iso.datetime().nullable(),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  }),
+);

@@ -331,6 +331,8 @@ function orderOf(trigger: LiveTrigger, item: InboxMessage): TurnOrder {
     attachments: work.attachments ?? [],
     context: work.context,
     consumerKey: work.consumerKey,
+    sharesSession: work.shared ?? false,
+    otherConsumers: work.others ?? [],
     consumerDisplayName: work.displayName,
     channel: channelOf(parsed),
     userId: work.userId,

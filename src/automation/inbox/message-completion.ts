@@ -217,7 +217,9 @@ export class MessageCompletion {
   }
 
   #sealedReply({ scope, work }: InboxMessage): Buffer {
-    const { context, reply, mail, consumerKey } = work;
+    const { context, reply, mail, consumerKey, shared } = work;
+    // What a person writes in a thread is for all in it, and nothing of the last sender is kept with the thread.
+    if (shared === true) return this.#parts.seal.seal(scope, { context: {}, reply });
     return this.#parts.seal.seal(scope, { context, reply, mail, consumerKey });
   }
 }
@@ -246,6 +248,7 @@ function recordEnd(
     triggerId: item.triggerId,
     channel: channelOf(parsed),
     userId: item.work.userId ?? null,
+    consumerKey: item.work.consumerKey,
     message: item.work.message,
     status,
     error,

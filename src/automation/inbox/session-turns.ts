@@ -118,6 +118,7 @@ export class SessionTurns implements TurnPort {
         executionId: order.executionId,
         channel: order.channel,
         consumerKey: order.consumerKey,
+        sharesSession: order.sharesSession,
         consumerDisplayName: order.consumerDisplayName,
         nameInferred: true,
         input: {
@@ -172,9 +173,9 @@ export class SessionTurns implements TurnPort {
 }
 
 /** A person who runs a trigger by hand is the author, whichever consumer the message names. */
-function authorOf({ invokedBy, consumerKey, triggerId }: TurnOrder): Author {
+function authorOf({ invokedBy, consumerKey, otherConsumers: others, triggerId }: TurnOrder): Author {
   if (invokedBy !== undefined) return invokedBy.author;
   return consumerKey === undefined
     ? { kind: 'trigger', id: triggerId }
-    : { kind: 'consumer', id: consumerKey };
+    : { kind: 'consumer', id: consumerKey, ...(others.length === 0 ? {} : { others }) };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type DirectoryTransaction, sql } from '../../infra/storage/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { type DirectoryTransaction, sql, type TenantTransaction } from '../../infra/storage/index.js';
 
 export interface Window {
   readonly triggerId: string;
@@ -29,4 +30,18 @@ export function claimDueWindows(
       select tenant_id, trigger_id, session_id from trigger_windows
       where look_at <= clock_timestamp() order by look_at limit ${rowsMax} for update skip locked)
     returning tenant_id, trigger_id, session_id, due_at + ${late} <= clock_timestamp() as overdue`);
+}
+
+const openWindow = z.object({ session_id: z.uuid(), messages: z.int(), due_at: z.date() });
+
+/** The buffers of a trigger that are open now; the one that ends first is the first. */
+export function listWindows(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  triggerId: string,
+  rowsMax: number,
+): Promise<readonly z.output<typeof openWindow>[]> {
+  return tx.any(sql.type(openWindow)`
+    select session_id, messages, due_at from trigger_windows
+    where tenant_id = ${tenantId} and trigger_id = ${triggerId} order by due_at, session_id limit ${rowsMax}`);
 }

@@ -52,7 +52,7 @@ export class BlockedMessages {
    */
   async #recordExecution({ incoming }: BlockedMessage): Promise<Rendered> {
     const { store, rows, quota, measures } = this.#parts;
-    const { trigger, config, executionId, derivedSession, sender, window, key } = incoming;
+    const { trigger, config, executionId, derivedSession, consumerKey, sender, window, key } = incoming;
     measures.refused('gate');
     const { figures } = await quota.admitTenantWork(trigger.scope, trigger.limits);
     window.figures ??= figures;
@@ -65,6 +65,7 @@ export class BlockedMessages {
         triggerId: trigger.id,
         channel: config.channel?.type ?? 'webhook',
         userId: sender.userId ?? null,
+        consumerKey,
         message,
         status: 'blocked',
         error: null,

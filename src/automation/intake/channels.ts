@@ -15,7 +15,7 @@ export interface ChannelMessage {
   readonly ownAddress: string;
   /** The sender's address as the channel writes it; answers go there. */
   readonly replyTo: string;
-  /** What a session is derived from; undefined if it is the sender. */
+  /** The conversation that several people may write in, from which the session is derived; undefined if it is the sender's. */
   readonly conversation?: string | undefined;
   /** Extra field names that a configuration may use besides the payload's own. */
   readonly fields: Readonly<Record<string, string>>;
@@ -55,8 +55,7 @@ function slackMessages(payload: unknown): readonly ChannelMessage[] {
       text: field('text').replaceAll(/^(?:<@[A-Z0-9]{1,30}>\s*)+/g, ''),
       ownAddress: thread,
       replyTo: channel,
-      // A session belongs to one consumer, so each person in a thread has one.
-      conversation: `${channel}:${thread}:${sender}`,
+      conversation: `${channel}:${thread}`,
       fields: { From: sender },
       payload,
     },

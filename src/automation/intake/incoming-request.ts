@@ -90,6 +90,7 @@ export function payloadFrom({
   if (attachments.length > 0) work.attachments = [...attachments];
   if (consumerKey !== undefined) work.consumerKey = consumerKey;
   if (message?.displayName !== undefined) work.displayName = message.displayName.slice(0, 255);
+  if (message?.conversation !== undefined) work.shared = true;
   if (userId !== undefined) work.userId = userId;
   if (sentWith !== undefined) work.keyId = sentWith.keyId;
   if (message !== undefined) work.reply = { to: message.replyTo, from: message.ownAddress };

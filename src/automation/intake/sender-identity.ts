@@ -39,6 +39,12 @@ function spelled(field: string, value: string): string {
   return phoneNames.has(field.split('.').at(-1) ?? '') ? normalPhone(value) : normalIdentity(value);
 }
 
+/** A thread's name is no phone number, whatever its digits: as one, threads of different channels would be the same. */
+function conversationOf(message: ChannelMessage | undefined): SessionField {
+  const thread = message?.conversation;
+  return thread === undefined ? { name: 'From', value: message?.sender } : { name: 'thread', value: thread };
+}
+
 /**
  * The session of the message; undefined for `ephemeral`, where every message starts one. Without configured fields, a
  * channel's session is derived from the sender.
@@ -48,7 +54,7 @@ export function sessionOf(agentId: string, config: WebhookConfig, sources: Sourc
   if (mode === 'ephemeral') return undefined;
   const given: SessionField[] =
     fields === undefined
-      ? [{ name: 'From', value: sources.message?.conversation ?? sources.message?.sender }]
+      ? [conversationOf(sources.message)]
       : fields.map((name) => ({ name, value: lookUp(name, sources) }));
   const id = derivedSessionId(agentId, given);
   if (id !== undefined) return id;

@@ -196,6 +196,7 @@ export class MailIntake {
       triggerId: trigger.id,
       channel: 'email',
       userId: null,
+      consumerKey: undefined,
       message,
       ...refusal,
     });

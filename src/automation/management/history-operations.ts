@@ -3,6 +3,8 @@ import { PlatformError } from '../../kernel/errors.js';
 import {
   cursorOfCreated,
   declare,
+  list,
+  listShape,
   one,
   oneShape,
   type Operation,
@@ -16,6 +18,7 @@ import {
 import { deliveryAnswer, deliveryAnswerOf } from './responses.js';
 import type { Outbox } from '../outbox/outbox.js';
 import {
+  bufferAnswer,
   enrichedAnswer,
   executionAnswer,
   executionAnswerOf,
@@ -28,6 +31,8 @@ export interface HistoryOperationParts {
   readonly history: History;
   readonly outbox: Outbox;
 }
+
+const buffersMax = 200;
 
 const statuses = [
   'queued',
@@ -69,6 +74,18 @@ export function historyOperations({ history, outbox }: HistoryOperationParts): r
       output: oneShape(enrichedAnswer),
       handle: async ({ caller, params }) =>
         one(await history.enriched(caller.scope, params.id, params.executionId)),
+    }),
+    declare({
+      name: 'triggers.buffers',
+      method: 'GET',
+      path: '/api/triggers/:id/buffers',
+      title: 'Buffers of a trigger that are open now',
+      description: 'The 200 that end first. Each belongs to one session and becomes one execution.',
+      access: tenantCaller('executions:read'),
+      params: z.object({ id: z.uuid() }),
+      output: listShape(bufferAnswer),
+      handle: async ({ caller, params }) =>
+        list([...(await history.buffers(caller.scope, params.id, buffersMax))]),
     }),
     declare({
       name: 'triggers.stats',

@@ -13,74 +13,103 @@ import { present } from './triggers.js';
 import { findTrigger, type TriggerRow } from '../triggers/triggers.store.js';
 import { countTriggered, listSteps, type TriggeredPage } from '../../conversations/sessions/index.js';
 import { bufferedMessagesOf, listPromised, type PromisedRow } from '../inbox/promised.store.js';
+import { listWindows } from '../inbox/windows.store.js';
 import { countByType } from '../triggers/triggers.store.js';
 import { type ExecutionRow, findExecution, listExecutions } from './history-rows.js';
+import { named } from '../../http/operations/index.js';
 
 const previewCharsMax = 200;
 const moment = z.iso.datetime();
 
-export const executionAnswer = z.object({
-  id: z.uuid(),
-  trigger_id: z.uuid(),
-  agent_id: z.uuid(),
-  session_id: z.uuid().nullable(),
-  status: z.enum(['queued', 'running', 'waiting', 'completed', 'failed', 'timeout', 'cancelled', 'blocked']),
-  outcome: z.enum(['COMPLETED', 'TIMEOUT', 'CANCELLED', 'FAILED', 'BLOCKED', 'SUSPENDED']).nullable(),
-  error: z.object({ code: z.string(), message: z.string() }).optional(),
-  input_preview: z.string(),
-  output_preview: z.string(),
-  usage: z.record(z.string(), z.unknown()).nullable(),
-  latency_ms: z.number().nullable(),
-  delivery_status: z.enum(['none', 'pending', 'delivered', 'delivery_failed']),
-  truncated: z.boolean().describe('Whether text beyond the last chunk was dropped.'),
-  created_at: moment,
-  started_at: moment.nullable(),
-  finished_at: moment.nullable(),
-});
+export const executionAnswer = named(
+  'TriggerExecution',
+  z.object({
+    id: z.uuid(),
+    trigger_id: z.uuid(),
+    agent_id: z.uuid(),
+    session_id: z.uuid().nullable(),
+    status: z.enum([
+      'queued',
+      'running',
+      'waiting',
+      'completed',
+      'failed',
+      'timeout',
+      'cancelled',
+      'blocked',
+    ]),
+    outcome: z.enum(['COMPLETED', 'TIMEOUT', 'CANCELLED', 'FAILED', 'BLOCKED', 'SUSPENDED']).nullable(),
+    error: z.object({ code: z.string(), message: z.string() }).optional(),
+    input_preview: z.string(),
+    output_preview: z.string(),
+    usage: z.record(z.string(), z.unknown()).nullable(),
+    latency_ms: z.number().nullable(),
+    delivery_status: z.enum(['none', 'pending', 'delivered', 'delivery_failed']),
+    truncated: z.boolean().describe('Whether text beyond the last chunk was dropped.'),
+    created_at: moment,
+    started_at: moment.nullable(),
+    finished_at: moment.nullable(),
+  }),
+);
 
-export const enrichedAnswer = executionAnswer.extend({
-  model: z.string().nullable(),
-  provider: z.string().nullable(),
-  cost: z.number(),
-  steps: z.array(
-    z.object({
-      number: z.int(),
-      kind: z.string(),
-      name: z.string(),
-      state: z.string(),
-      started_at: moment,
-      finished_at: moment.nullable(),
-      agent_id: z.uuid().optional().describe('The sub-agent that the step asked.'),
-      steps: z.array(subAgentStep).optional().describe('What the sub-agent did, of the same form.'),
-    }),
-  ),
-  context: z
-    .record(z.string(), z.unknown())
-    .describe('The values mapped from the payload, with secrets redacted.'),
-  deliveries: z.array(
-    z.object({
-      chunk: z.int(),
-      attempt: z.int(),
-      status_code: z.int().nullable(),
-      at: moment,
-      error: z.string().optional(),
-    }),
-  ),
-  buffered_messages: z.array(z.object({ message: z.string(), at: moment })),
-});
+export const enrichedAnswer = named(
+  'TriggerExecutionDetail',
+  executionAnswer.extend({
+    model: z.string().nullable(),
+    provider: z.string().nullable(),
+    cost: z.number(),
+    steps: z.array(
+      z.object({
+        number: z.int(),
+        kind: z.string(),
+        name: z.string(),
+        state: z.string(),
+        started_at: moment,
+        finished_at: moment.nullable(),
+        agent_id: z.uuid().optional().describe('The sub-agent that the step asked.'),
+        steps: z.array(subAgentStep).optional().describe('What the sub-agent did, of the same form.'),
+      }),
+    ),
+    context: z
+      .record(z.string(), z.unknown())
+      .describe('The values mapped from the payload, with secrets redacted.'),
+    deliveries: z.array(
+      z.object({
+        chunk: z.int(),
+        attempt: z.int(),
+        status_code: z.int().nullable(),
+        at: moment,
+        error: z.string().optional(),
+      }),
+    ),
+    buffered_messages: z.array(z.object({ message: z.string(), at: moment })),
+  }),
+);
 
-export const statsAnswer = z.object({
-  total: z.int(),
-  enabled: z.int(),
-  by_type: z.record(z.enum(triggerTypes), z.int()),
-  executions: z.object({ total: z.int(), completed: z.int(), failed: z.int(), timeout: z.int() }),
-  last_24h: z.int(),
-  avg_latency_ms: z.number(),
-});
+export const statsAnswer = named(
+  'TriggerStats',
+  z.object({
+    total: z.int(),
+    enabled: z.int(),
+    by_type: z.object({ webhook: z.int(), email: z.int(), db_event: z.int(), schedule: z.int() }),
+    executions: z.object({ total: z.int(), completed: z.int(), failed: z.int(), timeout: z.int() }),
+    last_24h: z.int(),
+    avg_latency_ms: z.number(),
+  }),
+);
 
-export const ownStatsAnswer = z.object({
-  executions: z.object({ total: z.int(), completed: z.int(), failed: z.int() }),
-  avg_latency_ms: z.number(),
+export const ownStatsAnswer = named(
+  'TriggerOwnStats',
+  z.object({
+    executions: z.object({ total: z.int(), completed: z.int(), failed: z.int() }),
+    avg_latency_ms: z.number(),
+  }),
+);
+
+export const bufferAnswer = z.object({
+  session_id: z.uuid(),
+  messages: z.int().min(1),
+  due_at: moment.describe('When they run as one execution, unless another message arrives before.'),
 });
 
 /** The history of triggers' messages. */
@@ -189,6 +218,18 @@ export class History {
       started_at: null,
       finished_at: null,
     };
+  }
+
+  buffers(
+    scope: TenantScope,
+    triggerId: string,
+    rowsMax: number,
+  ): Promise<readonly z.input<typeof bufferAnswer>[]> {
+    return this.#store.inTenant(scope, async (tx) => {
+      present(await findTrigger(scope, tx, triggerId));
+      const windows = await listWindows(scope, tx, triggerId, rowsMax);
+      return windows.map(({ due_at, ...window }) => ({ ...window, due_at: due_at.toISOString() }));
+    });
   }
 
   statsOf(scope: TenantScope, triggerId: string): Promise<z.input<typeof ownStatsAnswer>> {

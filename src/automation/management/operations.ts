@@ -34,6 +34,8 @@ import { servedReply } from '../outbox/replies/raw-reply.js';
 import { anyConfig } from '../triggers/config/fields.js';
 import { describedTypes } from '../triggers/config/trigger-config.js';
 import { takesRequests, triggerTypes } from '../triggers/types/registry.js';
+import { newTriggerExample, shownNewTrigger, shownTrigger } from './shown-triggers.js';
+import { shownInvocation } from './webhook-shapes.js';
 import { blockReasons, type TriggerDryRun } from './dry-run.js';
 import type { ManualRuns } from './manual-runs.js';
 import type { Triggers } from './triggers.js';
@@ -69,6 +71,7 @@ function reading({ triggers, publicUrl, time }: TriggerOperationParts): readonly
         enabled: queryFlag.optional(),
       }),
       output: optionalPageShape(triggerAnswer),
+      shown: { output: optionalPageShape(shownTrigger) },
       handle: async ({ caller, query }) => {
         const limit = optionalLimit(query);
         const found = await triggers.list(caller.scope, {
@@ -90,6 +93,7 @@ function reading({ triggers, publicUrl, time }: TriggerOperationParts): readonly
       access: tenantCaller('triggers:read'),
       params: triggerParams,
       output: oneShape(triggerAnswer),
+      shown: { output: oneShape(shownTrigger) },
       handle: async ({ caller, params }) => {
         const answer = triggerAnswerOf(await triggers.get(caller.scope, params.id), { publicUrl, time });
         const source = await triggers.source(caller.scope, params.id);
@@ -133,6 +137,7 @@ function writing({ triggers, publicUrl, time }: TriggerOperationParts): readonly
         trigger_config: anyConfig.default({}),
       }),
       output: createdAnswer,
+      shown: { body: shownNewTrigger({ agent_id: z.guid(), name }), bodyExample: newTriggerExample },
       status: 201,
       errors: ['agent_not_found', 'conflict'],
       handle: async ({ caller, body, secretsTo }) => {
@@ -169,6 +174,10 @@ function writing({ triggers, publicUrl, time }: TriggerOperationParts): readonly
         enabled: z.boolean().optional(),
       }),
       output: oneShape(triggerAnswer),
+      shown: {
+        bodyExample: { trigger_config: { execution: { timeout_ms: 60_000 } } },
+        output: oneShape(shownTrigger),
+      },
       errors: ['agent_not_found'],
       handle: async ({ caller, params, body }) =>
         one(triggerAnswerOf(await triggers.update(caller, params.id, body), { publicUrl, time })),
@@ -238,6 +247,7 @@ function switching({ triggers, publicUrl, time }: TriggerOperationParts): readon
       access: tenantUser('triggers:update'),
       params: triggerParams,
       output: oneShape(triggerAnswer),
+      shown: { output: oneShape(shownTrigger) },
       handle: async ({ caller, params }) =>
         one(triggerAnswerOf(await triggers.setEnabled(caller, params.id, enabled), { publicUrl, time })),
     }),
@@ -285,6 +295,7 @@ function trying({ dryRuns, manualRuns }: TriggerOperationParts): readonly Operat
       params: triggerParams,
       body: z.looseObject({ message: z.string().max(200_000).optional() }),
       output: z.unknown(),
+      shown: shownInvocation,
       errors: ['agent_not_found', 'trigger_disabled', 'validation_error', 'quota_exceeded'],
       handle: async ({ caller, params, body, requestId, repeat }) => {
         const payload = isJsonObject(body) ? body : {};

@@ -4,6 +4,7 @@ import type { DeliveryRow } from '../outbox/deliveries.store.js';
 import { deliveryStatuses } from '../outbox/deliveries.store.js';
 import { nextRunsOf, takesRequests, triggerTypes } from '../triggers/types/registry.js';
 import type { TriggerRow } from '../triggers/triggers.store.js';
+import { named } from '../../http/operations/index.js';
 
 const moment = z.iso.datetime();
 
@@ -49,21 +50,24 @@ export const createdAnswer = z.object({
   webhook_url: z.string().optional().describe('For webhooks only.'),
 });
 
-export const deliveryAnswer = z.object({
-  id: z.uuid(),
-  execution_id: z.uuid().nullable().describe('Null for a message that a person wrote.'),
-  trigger_id: z.uuid(),
-  session_id: z.uuid(),
-  status: z.enum(deliveryStatuses),
-  chunk: z.int().describe('The next chunk to send, or the chunk that failed.'),
-  chunk_total: z.int(),
-  attempts: z.int().describe('Attempts made for that chunk.'),
-  truncated: z.boolean(),
-  last_status_code: z.int().nullable(),
-  last_error: z.string().nullable(),
-  created_at: moment,
-  finished_at: moment.nullable(),
-});
+export const deliveryAnswer = named(
+  'Delivery',
+  z.object({
+    id: z.uuid(),
+    execution_id: z.uuid().nullable().describe('Null for a message that a person wrote.'),
+    trigger_id: z.uuid(),
+    session_id: z.uuid(),
+    status: z.enum(deliveryStatuses),
+    chunk: z.int().describe('The next chunk to send, or the chunk that failed.'),
+    chunk_total: z.int(),
+    attempts: z.int().describe('Attempts made for that chunk.'),
+    truncated: z.boolean(),
+    last_status_code: z.int().nullable(),
+    last_error: z.string().nullable(),
+    created_at: moment,
+    finished_at: moment.nullable(),
+  }),
+);
 
 export function webhookUrlOf(publicUrl: string, id: string): string {
   return `${publicUrl.replace(/\/+$/, '')}/api/triggers/webhook/${id}`;

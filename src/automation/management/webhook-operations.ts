@@ -4,6 +4,7 @@ import { anyone, declare, type Operation, RawReply } from '../../http/operations
 import type { FailedCredentials } from '../../tenancy/quota/index.js';
 import { requestsOf } from '../triggers/types/registry.js';
 import { webhookUrlOf } from './responses.js';
+import { shownWebhook } from './webhook-shapes.js';
 import { servedReply } from '../outbox/replies/raw-reply.js';
 import type { WebhookAuthentication } from '../intake/authentication.js';
 import type { WebhookIntake } from '../intake/webhook.js';
@@ -63,6 +64,7 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
         'host',
       ],
       output: z.unknown(),
+      shown: shownWebhook,
       errors: [
         'invalid_signature',
         'invalid_api_key',
@@ -103,7 +105,7 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
         'hub.verify_token': z.string().max(challengeCharsMax).optional(),
         'hub.challenge': z.string().max(challengeCharsMax).optional(),
       }),
-      output: z.unknown(),
+      output: z.string(),
       contentType: 'text/plain',
       errors: ['invalid_signature'],
       handle: async ({ caller, params: { id }, query }) => {

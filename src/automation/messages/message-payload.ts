@@ -23,6 +23,10 @@ export const work = z.object({
   attachments: z.array(attachmentShape).optional(),
   context: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
   consumerKey: z.string().optional(),
+  /** Several people may write in its session. */
+  shared: z.boolean().optional(),
+  /** The other senders of a buffer. */
+  others: z.array(z.string()).optional(),
   displayName: z.string().optional(),
   userId: z.string().optional(),
   keyId: z.string().optional(),
@@ -83,16 +87,20 @@ function placeOf(tenantId: string): SealedPlace {
 
 /**
  * Merges the messages of a buffer: joins the texts, keeps the newest attachments, lets later context override earlier, and keeps the last sender's
- * reply address.
+ * reply address. The texts of several senders are marked with their keys.
  */
 export function merged(parts: readonly MessagePayload[], parsed: TriggerConfig | undefined): MessagePayload {
   const last = parts.at(-1);
   if (last === undefined) throw new RangeError('A buffer that is flushed holds a message');
+  const senders = new Set(parts.flatMap(({ consumerKey: key }) => (key === undefined ? [] : [key])));
+  const isOfSeveral = last.shared === true && senders.size > 1;
+  if (last.consumerKey !== undefined) senders.delete(last.consumerKey);
   return {
     ...last,
+    ...(isOfSeveral ? { others: [...senders] } : {}),
     message: parts
-      .map(({ message }) => message)
-      .filter((text) => text !== '')
+      .filter(({ message }) => message !== '')
+      .map(({ message, consumerKey: key }) => (isOfSeveral ? `(${key ?? ''}) ${message}` : message))
       .join(separatorOf(parsed)),
     attachments: parts.flatMap(({ attachments = [] }) => attachments).slice(-attachmentsMax),
     context: Object.assign({}, ...parts.map(({ context }) => context)) as MessagePayload['context'],

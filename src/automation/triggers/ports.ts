@@ -28,6 +28,10 @@ export interface TurnOrder {
   readonly attachments: readonly AttachmentRef[];
   readonly context: MappedContext;
   readonly consumerKey: string | undefined;
+  /** Whether several people may write in the session. */
+  readonly sharesSession: boolean;
+  /** The other senders of a message that was joined from several. */
+  readonly otherConsumers: readonly string[];
   /** The name that the channel reports; it fills a contact without a name. */
   readonly consumerDisplayName: string | undefined;
   readonly channel: string;

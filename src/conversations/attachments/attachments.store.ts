@@ -81,5 +81,18 @@ export async function forgetUnbound(tx: TenantTransaction, before: Date, rowsMax
   return rowCount;
 }
 
+/** Deletes at most `rowsMax` attachments of a session and returns how many there were. */
+export async function forgetOfSession(
+  tx: TenantTransaction,
+  sessionId: string,
+  rowsMax: number,
+): Promise<number> {
+  const { tenantId } = tx.scope;
+  const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+    delete from attachments where tenant_id = ${tenantId} and id in (
+      select id from attachments where tenant_id = ${tenantId} and session_id = ${sessionId} limit ${rowsMax})`);
+  return rowCount;
+}
+
 /** For a tenant that is being deleted. */
 export const attachmentRemovals: readonly Removal[] = [removalFrom(sql.fragment`attachments`)];

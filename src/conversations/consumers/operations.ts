@@ -91,6 +91,7 @@ function denylistOperations(consumers: Consumers): readonly Operation[] {
       access: tenantCaller('telemetry:write'),
       ...oneConsumer,
       body: z.object({ reason: z.string().max(reasonCharactersMax).nullish() }).nullish(),
+      shown: { bodyExample: { reason: 'Spam.' } },
       output: oneShape(consumerShape),
       handle: async ({ caller, params, body }) =>
         one(consumerAnswer(await consumers.deny(caller, params.key, body?.reason ?? undefined), caller.role)),

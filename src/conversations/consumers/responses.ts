@@ -1,22 +1,25 @@
 import { z } from 'zod';
 import { type Role } from '../../kernel/caller.js';
-import { allows, encodeCursor, positionOf } from '../../http/operations/index.js';
+import { named, allows, encodeCursor, positionOf } from '../../http/operations/index.js';
 import type { Consumer } from './consumers.js';
 import type { ConsumerPosition, ConsumerRow } from './consumers.store.js';
 
 const moment = z.iso.datetime();
 
-export const consumerShape = z.object({
-  consumer_key: z.string(),
-  display_name: z.string().nullable(),
-  channels: z.array(z.string()),
-  total_sessions: z.number(),
-  total_turns: z.number(),
-  first_seen: moment.nullable(),
-  last_seen: moment.nullable(),
-  blocked: z.boolean(),
-  blocked_reason: z.string().nullable().optional().describe('Only for roles that may change the denylist.'),
-});
+export const consumerShape = named(
+  'Consumer',
+  z.object({
+    consumer_key: z.string(),
+    display_name: z.string().nullable(),
+    channels: z.array(z.string()),
+    total_sessions: z.number(),
+    total_turns: z.number(),
+    first_seen: moment.nullable(),
+    last_seen: moment.nullable(),
+    blocked: z.boolean(),
+    blocked_reason: z.string().nullable().optional().describe('Only for roles that may change the denylist.'),
+  }),
+);
 
 export function consumerAnswer(row: Consumer, role: Role): z.input<typeof consumerShape> {
   return {
@@ -32,13 +35,16 @@ export function consumerAnswer(row: Consumer, role: Role): z.input<typeof consum
   };
 }
 
-export const deniedShape = z.object({
-  consumer_key: z.string(),
-  display_name: z.string().nullable(),
-  blocked_reason: z.string().nullable(),
-  blocked_by: z.string().nullable(),
-  blocked_at: moment.nullable(),
-});
+export const deniedShape = named(
+  'DeniedConsumer',
+  z.object({
+    consumer_key: z.string(),
+    display_name: z.string().nullable(),
+    blocked_reason: z.string().nullable(),
+    blocked_by: z.string().nullable(),
+    blocked_at: moment.nullable(),
+  }),
+);
 
 export function deniedAnswer(row: ConsumerRow): z.input<typeof deniedShape> {
   return {

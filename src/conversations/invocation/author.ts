@@ -11,6 +11,14 @@ export interface Author {
   readonly kind: (typeof authorKinds)[number];
   /** The `consumer_key` of a consumer, otherwise a UUID. */
   readonly id: string;
+  /** Further consumers, of a message that was joined from those of several people. */
+  readonly others?: readonly string[];
+}
+
+/** The consumers whose words the message has. */
+export function consumersOf(author: Author | null | undefined): readonly string[] {
+  if (author === null || author === undefined) return [];
+  return [...(author.kind === 'consumer' ? [author.id] : []), ...(author.others ?? [])];
 }
 
 export function authorFrom(caller: TenantCaller): Author {

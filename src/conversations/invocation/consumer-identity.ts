@@ -6,10 +6,15 @@ export const displayNameCharactersMax = 255;
 
 /**
  * The consumer of a session after a turn that declared `declared`. A session without a consumer takes the first
- * one. A session never passes from one consumer to another, because its history would go with it.
+ * one. A session never passes from one consumer to another, because its history would go with it. One that several
+ * people write in stays that of the first.
  */
-export function identityAfter(current: string | null, declared: string | undefined): string | null {
-  if (declared === undefined) return current;
+export function identityAfter(
+  current: string | null,
+  declared: string | undefined,
+  isShared = false,
+): string | null {
+  if (declared === undefined || (isShared && current !== null)) return current;
   if (current !== null && current !== declared)
     throw new PlatformError('conflict', {
       message: 'The session belongs to another consumer_key. Leave session_id out to start a new one.',

@@ -5,6 +5,7 @@ export {
   type Author,
   authorFrom,
   authorKinds,
+  consumersOf,
   continuesOwnSessionsOnly,
   isStarter,
   starterAfter,
@@ -36,3 +37,5 @@ export { type QuickRepliesBlock, type StoredAnswer, storedAnswer } from './quick
 export { readMetadata } from './metadata.js';
 export { hiddenFromModel, isReservedName } from './names.js';
 export { usableTimeoutMs } from './turn-options.js';
+export { ignoredFieldShape, turnEventShape, turnStreamExample } from './event-shapes.js';
+export { turnRequestExample, turnRequestShape } from './request-shape.js';

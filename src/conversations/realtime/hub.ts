@@ -25,8 +25,8 @@ export interface Joining {
   readonly after: number | undefined;
   /** Receives the missed events, page by page. */
   missed(events: readonly Envelope[]): Promise<void>;
-  /** Called in the tick from which the reader must receive all events itself. */
-  joined(): void;
+  /** Called in the tick from which the reader must receive all events itself: those after this number. */
+  joined(position: number): void;
   readonly gone: AbortSignal;
 }
 
@@ -129,7 +129,7 @@ export class Hub {
   /** Valid only between `enter` and its end. */
   async join({ scope, after, missed, joined, gone }: Joining): Promise<void> {
     const channel = this.#channelOf(scope);
-    if (after === undefined) return joined();
+    if (after === undefined) return joined(channel.cursor);
     const { feed, reads } = this.#parts;
     if (after > feed.position) await feed.reached(after, aheadMs);
     let position = Math.min(after, feed.position);
@@ -141,7 +141,7 @@ export class Hub {
       if (events.length === pageRows) continue;
       position = Math.max(position, cursor);
       if (position > channel.cursor) await this.#advanceTo(channel, position);
-      if (position === channel.cursor) return joined();
+      if (position === channel.cursor) return joined(position);
     }
   }
 

@@ -9,6 +9,7 @@ import { realtimeOperations } from './operations.js';
 import { removeOld } from './realtime.store.js';
 
 export type { Envelope, RealtimeEvent } from './events.js';
+export { realtimeEventShape } from './event-shapes.js';
 export {
   forgetEventsOfConsumer,
   realtimeRemovals,

@@ -7,23 +7,12 @@ import {
   SocketReply,
   tenantCaller,
 } from '../../http/operations/index.js';
+import { realtimeEventShape } from './event-shapes.js';
 import type { Hub } from './hub.js';
 import { afterOf, serveSocket, serveStream } from './realtime-connection.js';
 
 const query = z.object({
   last_event_id: z.string().max(200).optional().describe('The last `id` that the client received.'),
-});
-
-const envelope = z.object({
-  id: z.string(),
-  type: z
-    .string()
-    .describe(
-      '`session_control_changed`, `consumer_denylist_changed`, `manual_message_sent`, `turn_cancelled`; ignore others.',
-    ),
-  tenant_id: z.uuid(),
-  at: z.iso.datetime(),
-  data: z.record(z.string(), z.unknown()),
 });
 
 const whatIsSent =
@@ -41,7 +30,7 @@ export function realtimeOperations(hub: Hub, time: Time): readonly Operation[] {
       access: tenantCaller('sessions:read'),
       query,
       status: 101,
-      output: envelope,
+      output: realtimeEventShape,
       errors: ['upgrade_required', 'rate_limit_exceeded'],
       handle: ({ caller: { scope }, query: { last_event_id: id } }) => {
         hub.admit(scope);
@@ -53,12 +42,13 @@ export function realtimeOperations(hub: Hub, time: Time): readonly Operation[] {
       method: 'GET',
       path: '/api/v1/realtime/events',
       title: 'Realtime events by server-sent events',
-      description: `${whatIsSent} Send the last id in \`Last-Event-ID\` or in the query.`,
+      description: `${whatIsSent} Send the last id in \`Last-Event-ID\` or in the query. A stream that begins without one tells its position as an \`id\` without data.`,
       access: tenantCaller('sessions:read'),
       query,
       headers: ['last-event-id'],
       contentType: 'text/event-stream',
-      output: envelope,
+      output: realtimeEventShape,
+      shown: { events: realtimeEventShape },
       errors: ['rate_limit_exceeded'],
       handle: ({ caller: { scope }, headers, query: { last_event_id: asked } }) => {
         hub.admit(scope);

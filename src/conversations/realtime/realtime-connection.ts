@@ -65,6 +65,7 @@ export async function serveStream(
   };
   const leave = hub.enter(scope);
   let silence = (): void => undefined;
+  let joinedAt: number | undefined;
   try {
     await hub.join({
       scope,
@@ -72,11 +73,13 @@ export async function serveStream(
       missed: async (events) => {
         for (const event of events) await write(encodeEvent(event.id, event));
       },
-      joined: () => {
+      joined: (position) => {
         silence = hub.listen(scope, { receive });
+        joinedAt = position;
       },
       gone: over,
     });
+    if (after === undefined && joinedAt !== undefined) await write(positionText(joinedAt));
     while (!over.aborted && waiting.length <= waitingMax) {
       const event = waiting.shift();
       if (event !== undefined) await write(encodeEvent(event.id, event));
@@ -86,6 +89,14 @@ export async function serveStream(
     silence();
     leave();
   }
+}
+
+/**
+ * Moves the client's last id without an event, so that one whose connection breaks before its first event misses
+ * nothing.
+ */
+function positionText(position: number): string {
+  return `: position\nid: ${position}\n\n`;
 }
 
 /** False if nothing happened for so long that a keep-alive is due. */

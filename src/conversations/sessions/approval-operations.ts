@@ -3,6 +3,7 @@ import { actorOf } from '../../kernel/caller.js';
 import { invalidField, PlatformError } from '../../kernel/errors.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import {
+  named,
   cursorOfCreated,
   declare,
   one,
@@ -22,21 +23,24 @@ const reasonCharsMax = 1_000;
 const argumentsBytesMax = 64 * 1024;
 const moment = z.iso.datetime();
 
-const approvalShape = z.object({
-  id: z.uuid(),
-  tool: z.string(),
-  arguments: z
-    .record(z.string(), z.unknown())
-    .describe('Those of the model, or those that the person wrote who approved.'),
-  session_id: z.uuid(),
-  execution_id: z.uuid(),
-  status: z.enum(approvalStatuses).describe('`voided`: the turn ended before anybody decided.'),
-  expires_at: moment.describe('Without a decision the call is denied then.'),
-  created_at: moment,
-  decided_by: z.string().nullable(),
-  decided_at: moment.nullable(),
-  reason: z.string().nullable(),
-});
+const approvalShape = named(
+  'Approval',
+  z.object({
+    id: z.uuid(),
+    tool: z.string(),
+    arguments: z
+      .record(z.string(), z.unknown())
+      .describe('Those of the model, or those that the person wrote who approved.'),
+    session_id: z.uuid(),
+    execution_id: z.uuid(),
+    status: z.enum(approvalStatuses).describe('`voided`: the turn ended before anybody decided.'),
+    expires_at: moment.describe('Without a decision the call is denied then.'),
+    created_at: moment,
+    decided_by: z.string().nullable(),
+    decided_at: moment.nullable(),
+    reason: z.string().nullable(),
+  }),
+);
 
 const decisionBody = z.object({
   decision: z.enum(['approve', 'deny']),

@@ -50,6 +50,7 @@ export function parkTurn(
   turn.deadlineAtMs = undefined;
   change(turn, {
     status: 'waiting',
+    sealed_bindings: turn.row.sealed_bindings ?? sealedBindings(turn, seal),
     // The processes that end from here on are counted anew: a wait is no sign of a turn that ends its process.
     attempts: 0,
     due_at: expires_at,
@@ -62,6 +63,11 @@ export function parkTurn(
     data: { approval_id: id, session_id: session_id ?? '', execution_id, tool, expires_at },
   }));
   return { executions: [turn.row], approvals: rows, realtimeEvents: requested };
+}
+
+/** A wait may take days, and whoever has the session then runs the turn. */
+function sealedBindings({ bindings, row: { id } }: LiveTurn, seal: Sealing['seal']): string | null {
+  return bindings === undefined ? null : seal(JSON.stringify(bindings), id);
 }
 
 /** What readers of a waiting turn are told. */

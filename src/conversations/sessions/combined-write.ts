@@ -10,6 +10,7 @@ export function combinedWrite(earlier: SessionWrite, later: SessionWrite): Sessi
   return {
     ...(session !== undefined && { session }),
     ...(erase !== undefined && { erase }),
+    participants: newest(earlier.participants, later.participants, ({ consumer_key: key }) => key),
     messages: newest(earlier.messages, later.messages, ({ number }) => String(number)),
     executions: newest(earlier.executions, later.executions, ({ id }) => id),
     steps: newest(earlier.steps, later.steps, (step) => `${step.execution_id} ${step.number}`),
@@ -19,6 +20,7 @@ export function combinedWrite(earlier: SessionWrite, later: SessionWrite): Sessi
     touches: [...(earlier.touches ?? []), ...(later.touches ?? [])],
     facts: [...(earlier.facts ?? []), ...(later.facts ?? [])],
     attachments: [...(earlier.attachments ?? []), ...(later.attachments ?? [])],
+    erasedPeople: [...(earlier.erasedPeople ?? []), ...(later.erasedPeople ?? [])],
     realtimeEvents: [...(earlier.realtimeEvents ?? []), ...(later.realtimeEvents ?? [])],
   };
 }

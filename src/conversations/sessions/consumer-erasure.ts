@@ -3,20 +3,23 @@ import { actorOf, type TenantCaller } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { ConsumersSubject } from '../consumers/index.js';
-import { countsOfSession, sessionsOfConsumer } from './erasure.store.js';
+import { countsOfPerson, countsOfSession, eraseRefused, sessionsOfConsumer } from './erasure.store.js';
 import type { Sessions } from './sessions.js';
 
 const sessionsAtOnce = 8;
 const batchMax = 200;
+const refusedMax = 1_000;
 /** Longer than the feed counts as fresh without a read. */
 const settledWithinMs = 2_500;
 
 export interface ConsumerErasureParts {
   readonly store: Store;
   readonly feed: ChangeFeed;
-  readonly sessions: Pick<Sessions, 'eraseKnown'>;
+  readonly sessions: Pick<Sessions, 'erasePerson'>;
   readonly isKnownConsumer: (scope: TenantScope, consumerKey: string) => Promise<boolean>;
   readonly erasePerson: ConsumersSubject['erasePerson'];
+  /** Deletes the person's messages to the session that triggers have accepted and no execution has received. */
+  readonly forgetAccepted: (scope: TenantScope, sessionId: string, consumerKey: string) => Promise<void>;
 }
 
 export interface ErasedCounts {
@@ -26,11 +29,11 @@ export interface ErasedCounts {
 }
 
 /**
- * Erases the sessions first and the profile last: after a failure in between the consumer is still known, and the same
- * request erases the rest.
+ * Erases the sessions, or the person's part of those with others, first and the profile last: after a failure in between
+ * the consumer is still known, and the same request erases the rest.
  */
 export async function eraseConsumer(
-  { store, feed, sessions, isKnownConsumer, erasePerson }: ConsumerErasureParts,
+  { store, feed, sessions, isKnownConsumer, erasePerson, forgetAccepted }: ConsumerErasureParts,
   caller: TenantCaller,
   key: string,
 ): Promise<ErasedCounts> {
@@ -47,15 +50,25 @@ export async function eraseConsumer(
     const eraseNext = async (): Promise<void> => {
       for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
         const sessionId = id;
-        const counts = await store.inTenant(scope, (tx) => countsOfSession(tx, sessionId));
-        if (!(await sessions.eraseKnown(scope, sessionId, by))) continue;
-        erased.sessions += 1;
+        const [whole, own] = await store.inTenant(scope, async (tx) => [
+          await countsOfSession(tx, sessionId),
+          await countsOfPerson(tx, sessionId, key),
+        ]);
+        await forgetAccepted(scope, sessionId, key);
+        const isGone = await sessions.erasePerson(scope, sessionId, key, by);
+        const counts = isGone ? whole : own;
+        erased.sessions += isGone ? 1 : 0;
         erased.messages += counts.messages;
         erased.executions += counts.executions;
       }
     };
     await Promise.all(Array.from({ length: sessionsAtOnce }, eraseNext));
     batch = await listed();
+  }
+  let refused = refusedMax;
+  while (refused === refusedMax) {
+    refused = await store.inTenant(scope, (tx) => eraseRefused(tx, key, refusedMax));
+    erased.executions += refused;
   }
   const change = await store.inTenant(scope, (tx) => erasePerson(tx, { key, actor: by, erased }));
   if (change !== undefined) await feed.reached(change, settledWithinMs);

@@ -16,12 +16,14 @@ import { ChatTurns, type ChatTurnsParts } from './chat-turns.js';
 import { type ConsumerSessionParts, consumerSessionOperations } from './consumer-operations.js';
 import { executionOperations, type FindPromised } from './execution-operations.js';
 import type { SessionActorParts, SessionService } from './parts.js';
+import { otherParticipant } from './erasure.store.js';
 import { listMessagesBefore } from './reads.store.js';
 import { controlExpiries, turnRecovery } from './recovery.js';
 import { expiryId } from './recovery.store.js';
 import type { MessageRow } from './rows.js';
 import { SealedValues } from './sealed-values.js';
 import { sessionActor } from './session.actor.js';
+import { SessionChanges } from './session-changes.js';
 import { sessionOperations } from './session-operations.js';
 import { sessionTables } from './session.store.js';
 import { Sessions } from './sessions.js';
@@ -72,6 +74,7 @@ export interface SessionsOptions {
   readonly nameOf: SessionActorParts['nameOf'];
   readonly isKnownConsumer: ConsumerSessionParts['isKnownConsumer'];
   readonly erasePerson: ConsumerSessionParts['erasePerson'];
+  readonly forgetAccepted: ConsumerSessionParts['forgetAccepted'];
   readonly findPromised: FindPromised;
   readonly attachments: Attachments;
   readonly fit: ChatTurnsParts['fit'];
@@ -83,6 +86,8 @@ export interface SessionsSubject {
   readonly admission: AgentAdmission;
   /** Turns of people and programs that chat with an agent. */
   readonly chats: ChatTurns;
+  /** Ends the streams of changed sessions, so that their readers go to other nodes before this node stops. */
+  stopStreams(): void;
   /** Cancels the turns that this process works on: of one tenant, or of every suspended one. */
   cancelTurnsOfSuspended(tenantId?: string): void;
 }
@@ -112,6 +117,8 @@ export function createSessions(
     seal,
     unseal,
     olderMessages: (scope, sessionId, before, limit) => olderMessages(store, scope, sessionId, before, limit),
+    otherParticipant: (scope, sessionId, key) =>
+      store.inTenant(scope, (tx) => otherParticipant(tx, sessionId, key)),
     attachmentContents: (scope, refs) => options.attachments.contents(scope, refs),
     self: session,
     atWork,
@@ -139,10 +146,11 @@ export function createSessions(
   });
   const { attachments, fit } = options;
   const chats = new ChatTurns({ sessions, admission, attachments, fit, time, newId });
+  const changes = new SessionChanges({ store, time, report });
   return {
     operations: [
       ...streamOperations({ sessions, chats, report }),
-      ...sessionOperations({ sessions, store, admission, time }),
+      ...sessionOperations({ sessions, store, admission, time, changes }),
       ...executionOperations(store, options.findPromised),
       ...approvalOperations({ sessions, store, unseal, faultOfArguments: agents.faultOfArguments }),
       ...consumerSessionOperations({
@@ -151,11 +159,13 @@ export function createSessions(
         sessions,
         isKnownConsumer: options.isKnownConsumer,
         erasePerson: options.erasePerson,
+        forgetAccepted: options.forgetAccepted,
       }),
     ],
     sessions,
     admission,
     chats,
+    stopStreams: () => changes.stop(),
     cancelTurnsOfSuspended(tenantId) {
       const cancel = async (): Promise<void> => {
         for (const tenant of tenantId === undefined ? atWork.tenants : [tenantId]) {

@@ -64,6 +64,12 @@ export class LiveTurn {
     this.#onBindings?.();
   }
 
+  /** Of a turn that waited for people, from its row. */
+  restoreBindings(unseal: (sealed: string, executionId: string) => string): void {
+    const { sealed_bindings: sealed, id } = this.row;
+    if (sealed !== null) this.bindings ??= scalars(unseal(sealed, id));
+  }
+
   get lacksBindings(): boolean {
     return this.row.input.needs_bindings && this.bindings === undefined;
   }

@@ -34,6 +34,12 @@ export interface SessionActorParts {
   /** Values for tools are stored sealed, and only until the turn has ended. */
   readonly seal: (text: string, executionId: string) => string;
   readonly unseal: (sealed: string, executionId: string) => string;
+  /** The first of the others who write in a session with this person. */
+  readonly otherParticipant: (
+    scope: TenantScope,
+    sessionId: string,
+    consumerKey: string,
+  ) => Promise<string | undefined>;
   /** Messages before those that the actor holds, for agents with a long memory. */
   readonly olderMessages: (
     scope: TenantScope,

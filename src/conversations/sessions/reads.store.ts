@@ -3,6 +3,7 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type HotReads, type HotStatement, sql, type TenantTransaction } from '../../infra/storage/index.js';
 import { attachmentShape } from '../attachments/index.js';
 import { authorKinds, outcomes } from '../invocation/index.js';
+import { searchSessions } from './session-search.store.js';
 
 /** The queries of the endpoints. Only the actor writes. */
 
@@ -30,13 +31,15 @@ const sessionRow = z.object({
 });
 export type ReadSession = z.output<typeof sessionRow>;
 
+const isAwaited = sql.fragment`exists (select from approvals a
+    where a.tenant_id = s.tenant_id and a.session_id = s.id and a.status = 'pending')`;
+
 const sessionColumns = sql.fragment`
   s.id, s.agent_id, s.consumer_key, s.consumer_display_name, s.channel, s.metadata, s.control_mode, s.control_kind,
   s.control_reason, s.control_by, s.control_since, s.control_expires_at, s.total_turns, s.created_at,
   s.last_interaction,
   case when s.last_interaction + ${endedAfter} <= now() then s.last_interaction + ${endedAfter} end as ended_at,
-  exists (select from approvals a
-    where a.tenant_id = s.tenant_id and a.session_id = s.id and a.status = 'pending') as awaits_approval`;
+  ${isAwaited} as awaits_approval`;
 
 export interface Page {
   readonly limit: number;
@@ -54,6 +57,7 @@ export interface SessionFilter extends Page, Span {
   readonly agentId?: string | undefined;
   readonly channel?: string | undefined;
   readonly ended?: boolean | undefined;
+  readonly awaitsApproval?: boolean | undefined;
   /** Words that one message of the session has. */
   readonly search?: string | undefined;
 }
@@ -67,22 +71,36 @@ export function findSession(
     select ${sessionColumns} from sessions s where s.tenant_id = ${scope.tenantId} and s.id = ${id}`);
 }
 
-/** Newest first; one row more than the page holds shows whether there is another page. */
-export function listSessions(
+/** Sessions of the person, and those with others. An array, so that PostgreSQL joins two indexes instead of reading all. */
+function isOf({ tenantId }: TenantScope, consumerKey: string): ReturnType<typeof sql.fragment> {
+  return sql.fragment`(s.consumer_key = ${consumerKey} or s.id = any(array(
+    select p.session_id from session_participants p
+    where p.tenant_id = ${tenantId} and p.consumer_key = ${consumerKey})))`;
+}
+
+/** The conditions on a session `s`, except for its words. */
+function conditionsOf(
   scope: TenantScope,
-  tx: TenantTransaction,
-  { limit, after, controlMode, consumerKey, agentId, channel, ended, search, from, to }: SessionFilter,
-): Promise<readonly ReadSession[]> {
-  const conditions = [
+  {
+    after,
+    controlMode,
+    consumerKey,
+    agentId,
+    channel,
+    ended,
+    awaitsApproval,
+    from,
+    to,
+  }: Omit<SessionFilter, 'limit'>,
+) {
+  return [
     sql.fragment`s.tenant_id = ${scope.tenantId}`,
     ...(controlMode === undefined ? [] : [sql.fragment`s.control_mode = ${controlMode}`]),
-    ...(consumerKey === undefined ? [] : [sql.fragment`s.consumer_key = ${consumerKey}`]),
+    ...(consumerKey === undefined ? [] : [isOf(scope, consumerKey)]),
     ...(agentId === undefined ? [] : [sql.fragment`s.agent_id = ${agentId}`]),
     ...(channel === undefined ? [] : [sql.fragment`s.channel = ${channel}`]),
     ...(ended === undefined ? [] : [sql.fragment`(s.last_interaction <= now() - ${endedAfter}) = ${ended}`]),
-    ...(search === undefined
-      ? []
-      : [sql.fragment`s.id in (select w.session_id from sessions_with_words(${search}) w)`]),
+    ...(awaitsApproval === undefined ? [] : [sql.fragment`${isAwaited} = ${awaitsApproval}`]),
     ...(from === undefined ? [] : [sql.fragment`s.last_interaction >= ${from.toISOString()}::timestamptz`]),
     ...(to === undefined ? [] : [sql.fragment`s.last_interaction < ${to.toISOString()}::timestamptz`]),
     ...(after === undefined
@@ -91,9 +109,22 @@ export function listSessions(
           sql.fragment`(s.last_interaction, s.id) < (${after.at.toISOString()}::timestamptz, ${after.id}::uuid)`,
         ]),
   ];
+}
+
+/** Newest first; one row more than the page holds shows whether there is another page. */
+export async function listSessions(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  filter: SessionFilter,
+): Promise<readonly ReadSession[]> {
+  const conditions = conditionsOf(scope, filter);
+  if (filter.search !== undefined) {
+    const found = await searchSessions(tx, conditions, filter.search, filter.limit + 1);
+    conditions.push(sql.fragment`s.id = any(${sql.array(found, 'uuid')})`);
+  }
   return tx.any(sql.type(sessionRow)`
     select ${sessionColumns} from sessions s where ${sql.join(conditions, sql.fragment` and `)}
-    order by s.last_interaction desc, s.id desc limit ${limit + 1}`);
+    order by s.last_interaction desc, s.id desc limit ${filter.limit + 1}`);
 }
 
 /** All sessions of the tenant, by id. */

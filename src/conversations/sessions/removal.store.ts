@@ -6,6 +6,8 @@ export const sessionRemovals: readonly Removal[] = [
   removalFrom(sql.fragment`execution_steps`),
   removalFrom(sql.fragment`execution_logs`),
   removalFrom(sql.fragment`ended_by_erasure`),
+  removalFrom(sql.fragment`begun_erasures`),
   removalFrom(sql.fragment`executions`),
+  removalFrom(sql.fragment`session_participants`),
   removalFrom(sql.fragment`sessions`),
 ];

@@ -13,6 +13,8 @@ export interface RequestedTurn {
   readonly ownSessionsOnly: boolean;
   readonly channel: string;
   readonly consumerKey: string | undefined;
+  /** Several people may write in the session. */
+  readonly sharesSession?: boolean;
   readonly consumerDisplayName: string | undefined;
   readonly nameInferred: boolean;
   readonly input: RequestedInput;

@@ -26,7 +26,7 @@ interface Place {
  */
 export async function resealExecutionValues(store: Store, sealer: Sealer): Promise<void> {
   const values = new SealedValues(sealer);
-  for (const place of [executions, approvals]) {
+  for (const place of [inputs, bindings, approvals]) {
     let last: StaleRow | undefined;
     do {
       const after = last;
@@ -42,19 +42,26 @@ export async function resealExecutionValues(store: Store, sealer: Sealer): Promi
   }
 }
 
+type Column = ReturnType<typeof sql.fragment>;
+
 /** A value that has gone since is not written again. */
-const executions: Place = {
-  stale: (tx, sealer, after) =>
-    tx.any(sql.type(staleRow)`
-      select tenant_id, id, id as execution_id, sealed_input as sealed, null as sealed_edit from executions
-      where ${isStale(sql.fragment`sealed_input`, sealer)} ${rowsAfter(after)}
-      order by tenant_id, id limit ${rowsMax}`),
-  async replace(tx, { tenant_id, id, sealed }, anew) {
-    await tx.query(sql.typeAlias('nothing')`
-      update executions set sealed_input = ${anew(sealed)}
-      where tenant_id = ${tenant_id} and id = ${id} and sealed_input = ${sealed}`);
-  },
-};
+function executionsWith(column: Column): Place {
+  return {
+    stale: (tx, sealer, after) =>
+      tx.any(sql.type(staleRow)`
+        select tenant_id, id, id as execution_id, ${column} as sealed, null as sealed_edit from executions
+        where ${isStale(column, sealer)} ${rowsAfter(after)}
+        order by tenant_id, id limit ${rowsMax}`),
+    async replace(tx, { tenant_id, id, sealed }, anew) {
+      await tx.query(sql.typeAlias('nothing')`
+        update executions set ${column} = ${anew(sealed)}
+        where tenant_id = ${tenant_id} and id = ${id} and ${column} = ${sealed}`);
+    },
+  };
+}
+
+const inputs = executionsWith(sql.fragment`sealed_input`);
+const bindings = executionsWith(sql.fragment`sealed_bindings`);
 
 /** Neither value changes once it is there. */
 const approvals: Place = {
@@ -72,7 +79,7 @@ const approvals: Place = {
   },
 };
 
-function isStale(column: ReturnType<typeof sql.fragment>, { mark }: Sealer) {
+function isStale(column: Column, { mark }: Sealer) {
   return sql.fragment`
     substring(decode(${column}, 'base64') from 1 for ${mark.byteLength}) <> ${sql.binary(Buffer.from(mark))}`;
 }

@@ -1,42 +1,49 @@
 import { z } from 'zod';
 import { authorKinds, outcomes } from '../invocation/index.js';
 import { attachmentShape } from '../attachments/index.js';
-import { encodeCursor } from '../../http/operations/index.js';
+import { named, encodeCursor } from '../../http/operations/index.js';
 import { deliveryStatuses } from './reads.store.js';
 import type { ReadExecution, ReadMessage, ReadSession, ReadStep } from './reads.store.js';
 import type { SessionOverview } from './requests.js';
+import type { LastMessage } from './session-previews.store.js';
 
 /** The response schemas of sessions and executions. */
 
 const scalars = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
 const moment = z.iso.datetime();
 
-export const controlMetadataShape = z
-  .object({
-    kind: z.enum(['suspend', 'handoff']).nullable(),
-    reason: z.string().nullable(),
-    by: z.string().nullable(),
-    since: moment.nullable(),
-    expires_at: moment.nullable(),
-  })
-  .describe('Who changed the control mode last, why, and until when.');
+export const controlMetadataShape = named(
+  'ControlMetadata',
+  z
+    .object({
+      kind: z.enum(['suspend', 'handoff']).nullable(),
+      reason: z.string().nullable(),
+      by: z.string().nullable(),
+      since: moment.nullable(),
+      expires_at: moment.nullable(),
+    })
+    .describe('Who changed the control mode last, why, and until when.'),
+);
 
-export const sessionShape = z.object({
-  session_id: z.uuid(),
-  agent_id: z.uuid(),
-  consumer_key: z.string().nullable(),
-  consumer_display_name: z.string().nullable(),
-  channel: z.string(),
-  control_mode: z.enum(['engaged', 'manual_handoff']),
-  control_metadata: controlMetadataShape,
-  state: z
-    .enum(['active', 'awaiting_approval', 'ended'])
-    .describe('`awaiting_approval`: a turn waits for a person to decide on the call of a tool.'),
-  total_turns: z.int(),
-  created_at: moment,
-  last_interaction: moment,
-  ended_at: moment.nullable(),
-});
+export const sessionShape = named(
+  'Session',
+  z.object({
+    session_id: z.uuid(),
+    agent_id: z.uuid(),
+    consumer_key: z.string().nullable(),
+    consumer_display_name: z.string().nullable(),
+    channel: z.string(),
+    control_mode: z.enum(['engaged', 'manual_handoff']),
+    control_metadata: controlMetadataShape,
+    state: z
+      .enum(['active', 'awaiting_approval', 'ended'])
+      .describe('`awaiting_approval`: a turn waits for a person to decide on the call of a tool.'),
+    total_turns: z.int(),
+    created_at: moment,
+    last_interaction: moment,
+    ended_at: moment.nullable(),
+  }),
+);
 
 export function sessionAnswer(session: ReadSession): z.output<typeof sessionShape> {
   return {
@@ -66,16 +73,44 @@ function stateOf({ awaits_approval: awaits, ended_at }: ReadSession): z.output<t
   return ended_at === null ? 'active' : 'ended';
 }
 
+export const previewedSessionShape = sessionShape.extend({
+  last_message: z
+    .object({
+      role: z.enum(['user', 'assistant']),
+      author_kind: z.enum(authorKinds).nullable(),
+      content: z.string().describe('Its first 160 characters.'),
+      created_at: moment,
+    })
+    .nullable()
+    .optional()
+    .describe('Only with `preview=true`. Null: no message is kept.'),
+});
+
+export function previewedAnswer(
+  session: ReadSession,
+  last: LastMessage | undefined,
+): z.output<typeof previewedSessionShape> {
+  if (last === undefined) return { ...sessionAnswer(session), last_message: null };
+  const { role, author_kind, content, created_at } = last;
+  return {
+    ...sessionAnswer(session),
+    last_message: { role, author_kind, content, created_at: created_at.toISOString() },
+  };
+}
+
 /** The cursor of this session in the lists of sessions, which are sorted latest first. */
 export function cursorOfSession({ last_interaction, id }: ReadSession): string {
   return encodeCursor({ at: last_interaction, id });
 }
 
-export const controlShape = z.object({
-  session_id: z.uuid(),
-  control_mode: z.enum(['engaged', 'manual_handoff']),
-  control_metadata: controlMetadataShape,
-});
+export const controlShape = named(
+  'SessionControl',
+  z.object({
+    session_id: z.uuid(),
+    control_mode: z.enum(['engaged', 'manual_handoff']),
+    control_metadata: controlMetadataShape,
+  }),
+);
 
 export function controlAnswer({ id, control }: SessionOverview): z.output<typeof controlShape> {
   return {
@@ -91,33 +126,39 @@ export function controlAnswer({ id, control }: SessionOverview): z.output<typeof
   };
 }
 
-const authorShape = z
-  .object({
-    kind: z
-      .enum(authorKinds)
-      .describe(
-        '`consumer`: the person that an integration or a channel names. `user`, `key`: a user or an API key of the ' +
-          'tenant. `trigger`: a trigger that ran without a person. `agent`: an answer.',
-      ),
-    id: z
-      .string()
-      .describe('The `consumer_key` of a consumer, otherwise the id of the user, key, trigger or agent.'),
-  })
-  .describe('The author. Null for messages from before authors were recorded.');
+const authorShape = named(
+  'Author',
+  z
+    .object({
+      kind: z
+        .enum(authorKinds)
+        .describe(
+          '`consumer`: the person that an integration or a channel names. `user`, `key`: a user or an API key of the ' +
+            'tenant. `trigger`: a trigger that ran without a person. `agent`: an answer.',
+        ),
+      id: z
+        .string()
+        .describe('The `consumer_key` of a consumer, otherwise the id of the user, key, trigger or agent.'),
+    })
+    .describe('The author. Null for messages from before authors were recorded.'),
+);
 
-export const messageShape = z.object({
-  id: z.uuid(),
-  role: z.enum(['user', 'assistant']),
-  author: authorShape.nullable(),
-  content: z.string(),
-  attachments: z
-    .array(attachmentShape)
-    .describe('Images and files; GET /api/v1/attachments/:id has their content.'),
-  declared_context: scalars.nullable(),
-  metadata: z.record(z.string(), z.unknown()),
-  execution_id: z.uuid().nullable(),
-  created_at: moment,
-});
+export const messageShape = named(
+  'Message',
+  z.object({
+    id: z.uuid(),
+    role: z.enum(['user', 'assistant']),
+    author: authorShape.nullable(),
+    content: z.string(),
+    attachments: z
+      .array(attachmentShape)
+      .describe('Images and files; GET /api/v1/attachments/:id has their content.'),
+    declared_context: scalars.nullable(),
+    metadata: z.record(z.string(), z.unknown()),
+    execution_id: z.uuid().nullable(),
+    created_at: moment,
+  }),
+);
 
 export function messageAnswer(message: ReadMessage): z.output<typeof messageShape> {
   const { number: _, created_at, declared_context: declared, ...rest } = message;
@@ -125,28 +166,43 @@ export function messageAnswer(message: ReadMessage): z.output<typeof messageShap
   return { ...rest, declared_context: isEmpty ? null : declared, created_at: created_at.toISOString() };
 }
 
-const usageShape = z.object({ input_tokens: z.int(), output_tokens: z.int(), total_tokens: z.int() });
+const usageShape = named(
+  'TokenUsage',
+  z.object({ input_tokens: z.int(), output_tokens: z.int(), total_tokens: z.int() }),
+);
 
-export const executionShape = z.object({
-  id: z.uuid(),
-  agent_id: z.uuid(),
-  session_id: z.uuid().nullable(),
-  trigger_id: z.uuid().nullable(),
-  status: z.enum(['queued', 'running', 'waiting', 'completed', 'failed', 'timeout', 'cancelled', 'blocked']),
-  outcome: z.enum(outcomes).nullable(),
-  metadata: z.record(z.string(), z.unknown()),
-  model: z.string().nullable(),
-  provider: z.string().nullable(),
-  usage: usageShape.nullable(),
-  cost: z.number(),
-  latency_ms: z.int().nullable(),
-  timed_out: z.boolean(),
-  timeout_clock: z.enum(['turn', 'first_signal', 'idle', 'call']).nullable(),
-  error: z.object({ code: z.string(), message: z.string() }).nullable(),
-  delivery_status: z.enum(deliveryStatuses),
-  started_at: moment.nullable(),
-  finished_at: moment.nullable(),
-});
+export const executionShape = named(
+  'Execution',
+  z.object({
+    id: z.uuid(),
+    agent_id: z.uuid(),
+    session_id: z.uuid().nullable(),
+    trigger_id: z.uuid().nullable(),
+    status: z.enum([
+      'queued',
+      'running',
+      'waiting',
+      'completed',
+      'failed',
+      'timeout',
+      'cancelled',
+      'blocked',
+    ]),
+    outcome: z.enum(outcomes).nullable(),
+    metadata: z.record(z.string(), z.unknown()),
+    model: z.string().nullable(),
+    provider: z.string().nullable(),
+    usage: usageShape.nullable(),
+    cost: z.number(),
+    latency_ms: z.int().nullable(),
+    timed_out: z.boolean(),
+    timeout_clock: z.enum(['turn', 'first_signal', 'idle', 'call']).nullable(),
+    error: z.object({ code: z.string(), message: z.string() }).nullable(),
+    delivery_status: z.enum(deliveryStatuses),
+    started_at: moment.nullable(),
+    finished_at: moment.nullable(),
+  }),
+);
 
 export function executionAnswer(execution: ReadExecution): z.output<typeof executionShape> {
   const { timeout_clock, started_at, finished_at } = execution;
@@ -172,21 +228,27 @@ export function executionAnswer(execution: ReadExecution): z.output<typeof execu
   };
 }
 
-export const stepShape = z.object({
-  number: z.int(),
-  kind: z.enum(['intent', 'model', 'tool']),
-  name: z.string(),
-  state: z.enum(['started', 'finished', 'failed', 'timeout']),
-  detail: z.record(z.string(), z.unknown()).nullable(),
-  started_at: moment,
-  finished_at: moment.nullable(),
-});
+export const stepShape = named(
+  'Step',
+  z.object({
+    number: z.int(),
+    kind: z.enum(['intent', 'model', 'tool']),
+    name: z.string(),
+    state: z.enum(['started', 'finished', 'failed', 'timeout']),
+    detail: z.record(z.string(), z.unknown()).nullable(),
+    started_at: moment,
+    finished_at: moment.nullable(),
+  }),
+);
 
-export const executionDetailShape = executionShape.extend({
-  response: z.string().nullable(),
-  parsed: z.unknown().optional().describe('The response as a value, if it had to fit a schema.'),
-  steps: z.array(stepShape),
-});
+export const executionDetailShape = named(
+  'ExecutionDetail',
+  executionShape.extend({
+    response: z.string().nullable(),
+    parsed: z.unknown().optional().describe('The response as a value, if it had to fit a schema.'),
+    steps: z.array(stepShape),
+  }),
+);
 
 export function executionDetail(
   execution: ReadExecution,

@@ -7,7 +7,7 @@ export interface Table {
   readonly key: readonly string[];
   /** The columns that a later write of the same row updates. */
   readonly changes: readonly string[];
-  /** The columns that a later write only sets to null: a new master key seals their values again meanwhile. */
+  /** The columns that one write sets, and a later one only sets to null: a new master key seals their values again meanwhile. */
   readonly clears?: readonly string[];
   /** The condition under which a row may still change. */
   readonly guard?: string;
@@ -58,7 +58,8 @@ function statementOf(
   const sets = [
     ...changes.map((column) => `${column} = excluded.${column}`),
     ...clears.map(
-      (column) => `${column} = case when excluded.${column} is not null then ${name}.${column} end`,
+      (column) =>
+        `${column} = case when excluded.${column} is not null then coalesce(${name}.${column}, excluded.${column}) end`,
     ),
   ];
   const conflict =

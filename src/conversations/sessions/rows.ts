@@ -18,6 +18,8 @@ export interface SessionRow {
   readonly slot: number;
   readonly consumer_key: string | null;
   readonly consumer_display_name: string | null;
+  /** Several people write in it; `consumer_key` is the first of them. */
+  readonly has_several: boolean;
   readonly channel: string;
   /** The author that counts as the session's starter, see `starterAfter`. */
   readonly started_by: Author | null;
@@ -80,7 +82,7 @@ export interface StoredInput {
   readonly quick_replies: boolean;
   /** The caller's role, which decides what agents the turn may use. */
   readonly role: 'owner' | 'admin' | 'editor' | 'member';
-  /** Bindings are kept in memory only: without them the turn cannot continue on another node. */
+  /** Bindings are kept in memory only, until the turn waits for people: without them it cannot continue on another node. */
   readonly needs_bindings: boolean;
   /** The time limit of the turn, from the start of its model loop. */
   readonly deadline_ms: number;
@@ -110,6 +112,8 @@ export interface ExecutionRow {
   readonly cancelled_by: string | null;
   readonly input: StoredInput;
   readonly sealed_input: string | null;
+  /** Set while the turn waits for people, and until its end. */
+  readonly sealed_bindings: string | null;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly output: string | null;
   readonly blocks: readonly QuickReplies[];
@@ -175,9 +179,24 @@ export interface BoundAttachment {
   readonly message_id: string;
 }
 
+export interface ParticipantRow {
+  readonly tenant_id: string;
+  readonly session_id: string;
+  readonly consumer_key: string;
+  readonly joined_at: string;
+}
+
+/** A person to be erased from a session in which others go on. */
+export interface ErasedPerson {
+  readonly tenant_id: string;
+  readonly session_id: string;
+  readonly consumer_key: string;
+}
+
 /** What one transaction of a session writes. */
 export interface SessionWrite {
   readonly session?: SessionRow;
+  readonly participants?: readonly ParticipantRow[];
   readonly messages?: readonly MessageRow[];
   readonly executions?: readonly ExecutionRow[];
   readonly steps?: readonly StepRow[];
@@ -191,6 +210,7 @@ export interface SessionWrite {
   readonly attachments?: readonly BoundAttachment[];
   /** Realtime events for the tenant's users. */
   readonly realtimeEvents?: readonly RealtimeEventRow[];
+  readonly erasedPeople?: readonly ErasedPerson[];
   /** Deletes the session and everything that belongs to it. */
   readonly erase?: { readonly tenant_id: string; readonly id: string };
 }

@@ -5,9 +5,11 @@ import {
   authorFrom,
   consumerKeyCharactersMax,
   type FlatObject,
+  ignoredFieldShape,
   IgnoredFields,
   privilegesOf,
   readMetadata,
+  turnEventShape,
 } from '../invocation/index.js';
 import {
   boundsOf,
@@ -15,6 +17,7 @@ import {
   done,
   doneShape,
   eventStream,
+  named,
   one,
   oneShape,
   type Operation,
@@ -35,12 +38,17 @@ import {
   cursorOfSession,
   messageAnswer,
   messageShape,
+  previewedAnswer,
+  previewedSessionShape,
   sessionAnswer,
   sessionShape,
 } from './responses.js';
 import { monitor } from './session-monitor.js';
 import { numberAfter, numberCursor } from './pages.js';
-import { findSession, listMessages, listSessions } from './reads.store.js';
+import { findSession, listMessages, listMessagesBefore, listSessions } from './reads.store.js';
+import type { SessionChanges } from './session-changes.js';
+import { serveSessionChanges } from './session-changes-stream.js';
+import { lastMessages } from './session-previews.store.js';
 import type { Sessions } from './sessions.js';
 
 const sessionParams = z.object({ id: z.uuid() });
@@ -61,6 +69,16 @@ const newSessionBody = z.object({
   metadata: z.unknown().optional(),
 });
 
+/** As the documents show it: what a caller may not set is ignored, so it is read by hand. */
+const shownSessionBody = named(
+  'NewSession',
+  z.object({
+    agent_id: z.uuid(),
+    consumer_key: z.string().max(consumerKeyCharactersMax).nullish(),
+    metadata: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).nullish(),
+  }),
+);
+
 const consumerKeyShape = z.object({
   consumer_key: z.string().regex(/\S/, { error: 'must not be empty' }).max(consumerKeyCharactersMax),
 });
@@ -70,10 +88,11 @@ export interface SessionOperationParts {
   readonly store: Store;
   readonly admission: AgentAdmission;
   readonly time: Time;
+  readonly changes: SessionChanges;
 }
 
 export function sessionOperations(parts: SessionOperationParts): readonly Operation[] {
-  const { sessions, store, admission, time } = parts;
+  const { sessions, store, admission, time, changes } = parts;
   return [
     declare({
       name: 'sessions.create',
@@ -86,6 +105,7 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
         'A `consumer_key` takes effect only with an API key of an owner or admin; otherwise it is ignored and listed in `ignored_fields`.',
       access: tenantCaller('sessions:create'),
       body: newSessionBody,
+      shown: { body: shownSessionBody },
       status: 201,
       output: oneShape(
         z.object({
@@ -93,7 +113,7 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
           agent_id: z.uuid(),
           control_mode: z.enum(['engaged', 'manual_handoff']),
           created_at: z.iso.datetime(),
-          ignored_fields: z.array(z.object({ field: z.string(), reason: z.string() })).optional(),
+          ignored_fields: z.array(ignoredFieldShape).optional(),
         }),
       ),
       errors: ['agent_not_found', 'validation_error'],
@@ -133,25 +153,52 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
         agent_id: z.uuid().optional(),
         channel: z.string().min(1).max(channelCharactersMax).optional(),
         ended: queryFlag.optional(),
+        awaiting_approval: queryFlag.optional(),
         search: z.string().trim().min(1).max(searchCharactersMax).optional(),
+        preview: queryFlag
+          .optional()
+          .describe('Whether each session comes with the beginning of its last message.'),
         ...rangeQuery.shape,
       }),
-      output: pageShape(sessionShape),
+      output: pageShape(previewedSessionShape),
       async handle({ caller, query }) {
         const page = pageAsked(query);
-        const rows = await store.inTenant(caller.scope, (tx) =>
-          listSessions(caller.scope, tx, {
+        return store.inTenant(caller.scope, async (tx) => {
+          const rows = await listSessions(caller.scope, tx, {
             ...page,
             controlMode: query.control_mode,
             consumerKey: query.consumer_key,
             agentId: query.agent_id,
             channel: query.channel,
             ended: query.ended,
+            awaitsApproval: query.awaiting_approval,
             search: query.search,
             ...boundsOf(query),
-          }),
-        );
-        return pageOf(rows, page.limit, sessionAnswer, cursorOfSession);
+          });
+          if (query.preview !== true) return pageOf(rows, page.limit, sessionAnswer, cursorOfSession);
+          const ids = rows.map(({ id }) => id);
+          const last = await lastMessages(tx, ids);
+          return pageOf(rows, page.limit, (row) => previewedAnswer(row, last.get(row.id)), cursorOfSession);
+        });
+      },
+    }),
+    declare({
+      name: 'sessions.changes',
+      method: 'GET',
+      path: '/api/v1/realtime/sessions',
+      title: 'Watch the list of conversations.',
+      description:
+        'Server-sent events. `sessions_changed {sessions}`: conversations as `GET /api/v1/sessions?preview=true` lists them, ' +
+        'within about a second after a message or the end of a turn. `sessions_cut`: too many changed at once; list them ' +
+        'again. Changes of the control mode and approvals come by `GET /api/v1/realtime/events`. After a reconnection, ' +
+        'list again: this stream has no past.',
+      access: tenantCaller('sessions:read'),
+      output: z.unknown(),
+      contentType: 'text/event-stream',
+      errors: ['rate_limit_exceeded'],
+      handle: ({ caller: { scope } }) => {
+        changes.admit(scope);
+        return eventStream((writer) => serveSessionChanges(changes, scope, writer, time));
       },
     }),
     declare({
@@ -171,18 +218,21 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
       method: 'GET',
       path: '/api/v1/sessions/:id/messages',
       title: 'List the messages of a conversation, oldest first.',
+      description: 'With `order=desc` the newest come first.',
       access: tenantCaller('sessions:read'),
       params: sessionParams,
-      query: pageQuery,
+      query: pageQuery.extend({ order: z.enum(['asc', 'desc']).optional() }),
       output: pageShape(messageShape),
       errors: ['not_found'],
       async handle({ caller, params, query }) {
         const { limit } = pageAsked({ limit: query.limit });
         const after = numberAfter(query.cursor);
         await sessions.session(caller.scope, params.id);
-        const rows = await store.inTenant(caller.scope, (tx) =>
-          listMessages(caller.scope, tx, params.id, after, limit),
-        );
+        const rows = await store.inTenant(caller.scope, async (tx) => {
+          if (query.order !== 'desc') return listMessages(caller.scope, tx, params.id, after, limit);
+          const before = query.cursor === undefined ? Number.MAX_SAFE_INTEGER : after;
+          return (await listMessagesBefore(caller.scope, tx, params.id, before, limit + 1)).toReversed();
+        });
         return pageOf(rows, limit, messageAnswer, ({ number }) => numberCursor(number));
       },
     }),
@@ -233,8 +283,9 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
         'The events of its turns, each with its `execution_id`. The stream ends after five minutes, or with the session.',
       access: tenantCaller('sessions:read'),
       params: sessionParams,
-      output: z.unknown(),
+      output: turnEventShape,
       contentType: 'text/event-stream',
+      shown: { events: turnEventShape },
       errors: ['not_found'],
       async handle({ caller, params }) {
         const { scope } = caller;
@@ -270,6 +321,7 @@ function controlOperation({ sessions }: SessionOperationParts, verb: keyof typeo
     access: tenantCaller('sessions:control'),
     params: sessionParams,
     body: controlBody,
+    shown: { bodyExample: { reason: 'A person answers.', expires_in_seconds: 3_600 } },
     output: oneShape(controlShape),
     errors: ['not_found', 'validation_error'],
     async handle({ caller, params, body }) {

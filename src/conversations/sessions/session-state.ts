@@ -16,9 +16,11 @@ export class SessionState {
   session: SessionRow | undefined;
   /** Set while the session is being erased, until that is durable. */
   erasing: Promise<void> | undefined;
+  /** How many people were erased from the session in this activation. */
+  erasures = 0;
   readonly readers: Readers;
   readonly #turns = new Map<string, LiveTurn>();
-  readonly #finished: string[] = [];
+  #finished: string[] = [];
   readonly #ended = new Set<string>();
   #knowsAllEnded: boolean;
   readonly #listeners = new Set<() => void>();
@@ -116,6 +118,19 @@ export class SessionState {
     this.#tailCharacters += charactersOf(messages);
     if (this.#tail.length <= tailMax && this.#tailCharacters <= tailCharactersMax) return;
     this.#tail = bounded(this.#tail);
+    this.#tailCharacters = charactersOf(this.#tail);
+  }
+
+  /** Leaves out the messages of an erased person and their turns. */
+  forgetTurns(turns: readonly LiveTurn[]): void {
+    const ids = new Set(turns.map(({ row }) => row.id));
+    for (const id of ids) this.#turns.delete(id);
+    this.#finished = this.#finished.filter((id) => !ids.has(id));
+    this.wake();
+  }
+
+  replaceTail(messages: readonly MessageRow[]): void {
+    this.#tail = bounded(messages);
     this.#tailCharacters = charactersOf(this.#tail);
   }
 

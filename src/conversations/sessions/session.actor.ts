@@ -21,6 +21,7 @@ import {
   type ControlResponse,
   type DecideRequest,
   type DecideResponse,
+  type ErasePersonRequest,
   type FollowRequest,
   type FollowResponse,
   type OpenRequest,
@@ -52,9 +53,10 @@ import type {
   SessionWritten,
 } from './rows.js';
 import type { RequestedTurn } from './requests.js';
+import { erasePerson, eraseSession } from './erasure.js';
 import { overviewOf } from './session-overview.js';
 import { change, SessionState } from './session-state.js';
-import { ended, lastEvents } from './turn-end.js';
+import { ended } from './turn-end.js';
 import { watch } from './session-watch.js';
 import { TurnWorker } from './turn-worker.js';
 import {
@@ -98,6 +100,7 @@ export function sessionActor(commits: SessionCommits, parts: SessionActorParts):
       rename: { lane: 'control', idempotent: true },
       watch: { lane: 'control', resume: (input) => input },
       erase: { lane: 'control', idempotent: true },
+      erasePerson: { lane: 'control', idempotent: true },
     },
     idleMs,
     commits,
@@ -147,7 +150,12 @@ class SessionActor {
       this.#state.session = opened;
       await this.#activation.write({
         session: opened,
-        touches: touchesOf(opened, { name: undefined, inferred: false }, now),
+        touches: touchesOf(
+          opened,
+          opened.consumer_key ?? undefined,
+          { name: undefined, inferred: false },
+          now,
+        ),
       });
       return overviewToWire(overviewOf(opened));
     });
@@ -290,31 +298,15 @@ class SessionActor {
     return watch(this.#state, call, () => this.#isLeaving);
   }
 
-  /**
-   * Turns end with their session, and their readers are told, so that readers do not look for them on another node.
-   */
   async erase(): Promise<{ erased: boolean }> {
-    const { session, queue } = this.#state;
-    if (session === undefined) return { erased: false };
-    this.#worker.forget(queue);
-    this.#state.session = undefined;
-    const erasing = this.#activation.write(
-      { erase: { tenant_id: session.tenant_id, id: session.id } },
-      { stamp: { set: 'free' } },
-    );
-    // A request that starts the session anew waits: its rows would be erased with the rest.
-    this.#state.erasing = erasing.then(
-      () => undefined,
-      () => undefined,
-    );
-    await erasing;
-    this.#state.erasing = undefined;
-    for (const turn of queue) {
-      turn.log.publish(turn.log.prepare(lastEvents(turn.row, ended('CANCELLED'), true)));
-      turn.log.close();
-    }
-    this.#state.forgetAll();
-    return { erased: true };
+    return { erased: await eraseSession(this.#state, this.#activation, this.#worker) };
+  }
+
+  async erasePerson({ consumerKey }: ErasePersonRequest): Promise<{ whole: boolean }> {
+    const how = await erasePerson(this.#state, this.#activation, this.#parts, this.#worker, consumerKey);
+    if (how === 'alone') return { whole: (await this.erase()).erased };
+    if (this.#state.next !== undefined) this.#askForWork();
+    return { whole: false };
   }
 
   /** The actor will move: readers of queued turns follow them to the new owner. */

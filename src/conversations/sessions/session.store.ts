@@ -30,6 +30,7 @@ const sessions: Table = {
     slot: 'int',
     consumer_key: 'text',
     consumer_display_name: 'text',
+    has_several: 'boolean',
     channel: 'text',
     started_by: 'jsonb',
     metadata: 'jsonb',
@@ -53,6 +54,7 @@ const sessions: Table = {
     'slot',
     'consumer_key',
     'consumer_display_name',
+    'has_several',
     'started_by',
     'metadata',
     'control_mode',
@@ -69,6 +71,13 @@ const sessions: Table = {
     'total_turns',
     'last_interaction',
   ],
+};
+
+const participants: Table = {
+  name: 'session_participants',
+  columns: { tenant_id: 'uuid', session_id: 'uuid', consumer_key: 'text', joined_at: 'timestamptz' },
+  key: ['tenant_id', 'consumer_key', 'session_id'],
+  changes: [],
 };
 
 const messages: Table = {
@@ -113,6 +122,7 @@ const executions: Table = {
     cancelled_by: 'text',
     input: 'jsonb',
     sealed_input: 'text',
+    sealed_bindings: 'text',
     metadata: 'jsonb',
     output: 'text',
     blocks: 'jsonb',
@@ -157,7 +167,7 @@ const executions: Table = {
     'started_at',
     'finished_at',
   ],
-  clears: ['sealed_input'],
+  clears: ['sealed_input', 'sealed_bindings'],
   // An outcome is final.
   guard: 'executions.outcome is null',
   returning: 'executions.id::text',
@@ -215,6 +225,7 @@ const approvals: Table = {
 
 const statements = {
   sessions: upsert(sessions),
+  participants: upsert(participants),
   messages: upsert(messages),
   executions: upsert(executions),
   steps: upsert(steps),
@@ -224,6 +235,10 @@ const statements = {
   touches: listed(touchStatement),
   facts: listed(factsStatement),
   attachments: listed(bindStatement),
+  erasedPeople: listed({
+    name: 'session_erase_people',
+    text: 'select erase_from_sessions($1::jsonb)',
+  }),
   erasedExecutions: listed({
     name: 'session_erase_executions',
     text: `delete from executions e using jsonb_to_recordset($1::jsonb) as w (tenant_id uuid, id uuid)
@@ -291,6 +306,7 @@ function partsOf(writes: readonly SessionWrite[]): readonly PartRows[] {
   const eraseds = all((write) => (write.erase === undefined ? undefined : [write.erase]));
   const parts: readonly PartRows[] = [
     { statement: statements.sessions, rows: all((w) => (w.session === undefined ? undefined : [w.session])) },
+    { statement: statements.participants, rows: all((write) => write.participants) },
     { statement: statements.messages, rows: all((write) => write.messages) },
     { statement: statements.executions, rows: all((write) => write.executions) },
     { statement: statements.steps, rows: all((write) => write.steps) },
@@ -300,6 +316,7 @@ function partsOf(writes: readonly SessionWrite[]): readonly PartRows[] {
     { statement: statements.touches, rows: all((write) => write.touches) },
     { statement: statements.facts, rows: all((write) => write.facts) },
     { statement: statements.attachments, rows: all((write) => write.attachments) },
+    { statement: statements.erasedPeople, rows: all((write) => write.erasedPeople) },
     { statement: statements.erasedExecutions, rows: eraseds },
     { statement: statements.erasedSessions, rows: eraseds },
     // Last, because recorders of changes wait for each other from here to the commit.

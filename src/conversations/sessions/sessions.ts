@@ -2,10 +2,12 @@
 import type { Reference, Time } from '../../../cluster/index.js';
 import type { TenantCaller } from '../../kernel/caller.js';
 import { actorOf } from '../../kernel/caller.js';
-import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
 import type { Author, FlatObject } from '../invocation/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { HotReads, Store } from '../../infra/storage/index.js';
+import { recordAudit } from '../../tenancy/audit/index.js';
+import { type BegunBy, LargeErasure } from './large-erasure.js';
 import type { SessionService } from './parts.js';
 import {
   findEnd,
@@ -68,10 +70,12 @@ const controlMs = 15_000;
 
 export class Sessions {
   readonly #parts: SessionsParts;
+  readonly #largeErasure: LargeErasure;
   readonly #beforeTakeoverIsAnswered: ((scope: TenantScope, sessionId: string) => Promise<void>)[] = [];
 
   constructor(parts: SessionsParts) {
     this.#parts = parts;
+    this.#largeErasure = new LargeErasure(parts);
   }
 
   /** Adds the turn to its session's queue and reads its events. Rejects if the turn is refused. */
@@ -251,15 +255,59 @@ export class Sessions {
 
   async erase(caller: TenantCaller, sessionId: string): Promise<void> {
     await this.session(caller.scope, sessionId);
-    await this.eraseKnown(caller.scope, sessionId, actorOf(caller));
+    const actor = actorOf(caller);
+    // The one entry of the request: with the intent, because its process may end before the request does.
+    await this.#erase(caller.scope, {
+      sessionId,
+      actor,
+      begun: (tx) =>
+        recordAudit(tx, {
+          tenantId: caller.scope.tenantId,
+          actor,
+          action: 'sessions.erase',
+          subject: `session:${sessionId}`,
+        }),
+    });
   }
 
   /** False if the session was erased before. */
-  async eraseKnown(scope: TenantScope, sessionId: string, by: string): Promise<boolean> {
-    const { erased } = await this.#translatingRefusals(
-      this.#session(scope, sessionId).erase({ by }, { deadlineMs: controlMs }),
+  eraseKnown(scope: TenantScope, sessionId: string, by: string): Promise<boolean> {
+    return this.#erase(scope, { sessionId, actor: by });
+  }
+
+  async #erase(scope: TenantScope, by: BegunBy): Promise<boolean> {
+    const { sessionId, actor } = by;
+    const { erased } = await this.#largeErasure.around(scope, by, () =>
+      this.#translatingRefusals(
+        this.#session(scope, sessionId).erase({ by: actor }, { deadlineMs: controlMs }),
+      ),
     );
     return erased;
+  }
+
+  /** Erases one person's part; true if nobody else wrote in the session, so that it is gone. */
+  async erasePerson(
+    scope: TenantScope,
+    sessionId: string,
+    consumerKey: string,
+    by: string,
+  ): Promise<boolean> {
+    const { whole } = await this.#largeErasure.ofPerson(scope, { sessionId, consumerKey }, () =>
+      this.#translatingRefusals(
+        this.#session(scope, sessionId).erasePerson({ consumerKey, by }, { deadlineMs: controlMs }),
+      ),
+    );
+    return whole;
+  }
+
+  /** Goes on with an erasure that another process did not end. False if there is none. */
+  async finishErasure(): Promise<boolean> {
+    const begun = await this.#largeErasure.claim();
+    if (begun === undefined) return false;
+    const scope = tenantScope(begun.tenant_id);
+    await this.eraseKnown(scope, begun.session_id, begun.actor);
+    await this.#largeErasure.end(scope, begun.session_id);
+    return true;
   }
 
   #session({ tenantId }: TenantScope, sessionId: string): Reference<SessionService> {

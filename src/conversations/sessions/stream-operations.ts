@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import type { TenantCaller } from '../../kernel/caller.js';
-import { privilegesOf, readInvocation } from '../invocation/index.js';
+import {
+  privilegesOf,
+  readInvocation,
+  turnEventShape,
+  turnRequestExample,
+  turnRequestShape,
+  turnStreamExample,
+} from '../invocation/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import {
   allows,
@@ -33,6 +40,12 @@ export interface StreamOperationParts {
   readonly report: (attempted: string, error: unknown) => void;
 }
 
+const stream = {
+  events: turnEventShape,
+  eventsExample: turnStreamExample,
+  headers: ['X-Execution-Id'],
+} as const;
+
 const agentParams = z.object({ id: z.uuid() });
 const executionParams = z.object({ id: z.uuid() });
 const disconnectQuery = z.object({
@@ -59,8 +72,9 @@ export function streamOperations(parts: StreamOperationParts): readonly Operatio
       query: disconnectQuery,
       body: z.unknown(),
       bodyRules: { maxBytes: bodyBytesMax, prototypeNames: 'pass' },
-      output: z.unknown(),
+      output: turnEventShape,
       contentType: 'text/event-stream',
+      shown: { body: turnRequestShape, bodyExample: turnRequestExample, ...stream },
       absent: 'agent_not_found',
       errors: [
         'validation_error',
@@ -87,8 +101,9 @@ export function streamOperations(parts: StreamOperationParts): readonly Operatio
       params: executionParams,
       unknownFields: 'ignore',
       headers: ['last-event-id'],
-      output: z.unknown(),
+      output: turnEventShape,
       contentType: 'text/event-stream',
+      shown: stream,
       errors: ['not_found'],
       handle: (request) => continueTurn(parts, request),
     }),

@@ -1,8 +1,9 @@
 /**
  * Messages that leave the memory window are summarized once enough of them have left, and facts about the consumer
- * are kept across all sessions. This runs in the background: a failed summary is tried again after the next turn.
+ * are kept across all sessions, unless several people write in the session: a summary does not say who told what. This runs in the background: a failed summary is tried again after the next turn.
  */
 import type { FactsRow } from '../consumers/index.js';
+import { consumersOf } from '../invocation/index.js';
 import { memorySettings, type TurnStart } from '../turns/index.js';
 import type { SessionActivation, SessionActorParts } from './parts.js';
 import type { MessageRow } from './rows.js';
@@ -57,19 +58,29 @@ export class Summaries {
     signal: AbortSignal,
   ): Promise<void> {
     const begun = this.#state.session?.created_at;
+    const { erasures } = this.#state;
+    const severalWrite = this.#state.session?.has_several === true;
     const messages = await this.#messages(start, after, to);
-    const notes = await this.#parts.turns.summarise(start, transcript(messages), {
-      mayAct: () => this.#activation.mayAct(),
-      signal,
-    });
+    const material = transcript(severalWrite ? messages.map(named) : messages);
+    const notes = await this.#parts.turns.summarise(
+      severalWrite ? { ...start, facts: [] } : start,
+      material,
+      {
+        mayAct: () => this.#activation.mayAct(),
+        signal,
+      },
+    );
     const { session } = this.#state;
     if (notes === undefined || session === undefined || !this.#activation.mayAct()) return;
-    // The session was erased and started anew meanwhile: notes of the old conversation are discarded.
-    if (session.created_at !== begun) return;
+    // The session was erased and started anew meanwhile, or a person was erased from it: the notes hold what is gone.
+    if (session.created_at !== begun || this.#state.erasures !== erasures) return;
     this.#state.session = { ...session, summary: notes.summary, summary_to: to };
     await this.#activation.write({
       session: this.#state.session,
-      facts: session.consumer_key === null ? [] : [this.#factsRow(session.consumer_key, notes.facts)],
+      facts:
+        session.consumer_key === null || session.has_several
+          ? []
+          : [this.#factsRow(session.consumer_key, notes.facts)],
     });
   }
 
@@ -93,4 +104,9 @@ export class Summaries {
       updated_at: new Date(this.#parts.time.wallMs()).toISOString(),
     };
   }
+}
+
+function named(message: MessageRow): MessageRow {
+  const people = consumersOf(message.author);
+  return people.length === 0 ? message : { ...message, content: `(${people.join(', ')}) ${message.content}` };
 }

@@ -13,6 +13,7 @@ export interface RefusedExecution {
   readonly triggerId: string;
   readonly channel: string;
   readonly userId: string | null;
+  readonly consumerKey: string | undefined;
   readonly message: string;
   readonly status: 'blocked' | 'failed';
   readonly error: { readonly code: string; readonly message: string } | null;
@@ -25,6 +26,9 @@ export interface RefusedExecution {
 export async function recordRefused(tx: TenantTransaction, execution: RefusedExecution): Promise<void> {
   const input = {
     message: execution.message,
+    ...(execution.consumerKey === undefined
+      ? {}
+      : { author: { kind: 'consumer', id: execution.consumerKey } }),
     declared_context: null,
     accepted_fields: [],
     ignored_fields: [],

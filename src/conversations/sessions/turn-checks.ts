@@ -1,4 +1,5 @@
 /** What is checked before a turn runs. */
+import { consumersOf } from '../invocation/index.js';
 import type { TurnStart } from '../turns/index.js';
 import type { LiveTurn } from './live-turn.js';
 import type { SessionActorParts, Tenant } from './parts.js';
@@ -23,9 +24,18 @@ export async function refusalOf(
     );
   }
   if (muted || session.control_mode !== 'engaged') return ended('SUSPENDED');
-  const { consumer_key: consumer } = session;
-  if (consumer !== null && (await isDenied(scope, consumer))) return ended('BLOCKED');
+  for (const consumer of consumersOfTurn(row, session)) {
+    if (await isDenied(scope, consumer)) return ended('BLOCKED');
+  }
   return undefined;
+}
+
+/** Whoever wrote the message; in a session of one person, that person even if another wrote it for them. */
+export function consumersOfTurn(
+  { input: { author } }: LiveTurn['row'],
+  { consumer_key: key, has_several: hasSeveral }: SessionRow,
+): readonly string[] {
+  return hasSeveral || key === null ? consumersOf(author) : [key];
 }
 
 /** A resumed turn keeps the version of the agent with which it began. */

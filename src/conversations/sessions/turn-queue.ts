@@ -14,9 +14,10 @@ import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
 import { hasValues, LiveTurn, metadataOf } from './live-turn.js';
 import type { SessionActivation, SessionActorParts } from './parts.js';
 import type { RequestedTurn } from './requests.js';
-import type { ExecutionRow, SessionRow } from './rows.js';
+import type { ExecutionRow, ParticipantRow, SessionRow } from './rows.js';
 import type { SessionState } from './session-state.js';
 
+const unnamed = { name: undefined, inferred: true };
 /** One turn runs and this many wait; the next is refused. */
 const waitingMax = 32;
 /** About as long as a short turn takes. */
@@ -55,8 +56,15 @@ export async function acceptTurn(
   state.session = session;
   state.add(turn);
   const name = { name: wanted.consumerDisplayName, inferred: wanted.nameInferred };
-  const touches = wanted.consumerKey === undefined ? [] : touchesOf(session, name, now);
-  const entering = { touches, executions: [turn.row] };
+  const touches = [
+    ...touchesOf(session, wanted.consumerKey, name, now),
+    ...(wanted.input.author?.others ?? []).flatMap((other) => touchesOf(session, other, unnamed, now)),
+  ];
+  const entering = {
+    touches,
+    participants: participantsOf(before, session, wanted, now),
+    executions: [turn.row],
+  };
   const write = changesOnlyCounts(before, session) ? entering : { ...entering, session };
   turn.accepted = activation.writeKnown(write).then(({ finishedBefore }) => {
     // A repeat of a turn that ended before this activation began: its results are in the store.
@@ -76,6 +84,7 @@ function changesOnlyCounts(before: SessionRow | undefined, after: SessionRow): b
     before !== undefined &&
     before.consumer_key === after.consumer_key &&
     before.consumer_display_name === after.consumer_display_name &&
+    before.has_several === after.has_several &&
     before.started_by === after.started_by
   );
 }
@@ -126,10 +135,14 @@ function sessionAfter(
       message: 'The session belongs to another agent. Leave session_id out to start a new one.',
     });
   }
-  const name = wanted.consumerDisplayName;
+  const key = identityAfter(base.consumer_key, wanted.consumerKey, wanted.sharesSession);
+  const people = peopleOf(wanted);
+  // The name of the session's consumer is not changed by the others.
+  const name = people.every((one) => one === key) ? wanted.consumerDisplayName : undefined;
   return {
     ...base,
-    consumer_key: identityAfter(base.consumer_key, wanted.consumerKey),
+    consumer_key: key,
+    has_several: base.has_several || people.some((one) => one !== key),
     consumer_display_name: displayNameAfter(
       base.consumer_display_name ?? contactName ?? null,
       name === undefined ? undefined : { name, source: wanted.nameInferred ? 'inferred' : 'declared' },
@@ -140,18 +153,39 @@ function sessionAfter(
   };
 }
 
-/** Records that the session's consumer was seen; empty if the session has none. */
-export function touchesOf(
+/** The consumers that the turn's message is from. */
+function peopleOf({ consumerKey, input }: RequestedTurn): readonly string[] {
+  return [...(consumerKey === undefined ? [] : [consumerKey]), ...(input.author?.others ?? [])];
+}
+
+/** Once several people write in a session, each is recorded, the first one too. */
+function participantsOf(
+  before: SessionRow | undefined,
   session: SessionRow,
+  wanted: RequestedTurn,
+  now: string,
+): readonly ParticipantRow[] {
+  if (!session.has_several) return [];
+  const first = before?.has_several === true || session.consumer_key === null ? [] : [session.consumer_key];
+  return [...new Set([...first, ...peopleOf(wanted)])].map((key) => ({
+    tenant_id: session.tenant_id,
+    session_id: session.id,
+    consumer_key: key,
+    joined_at: now,
+  }));
+}
+
+/** Records that a consumer was seen; empty without one. */
+export function touchesOf(
+  { tenant_id, channel }: SessionRow,
+  consumerKey: string | undefined,
   { name, inferred }: { readonly name: string | undefined; readonly inferred: boolean },
   at: string,
 ): readonly ConsumerTouch[] {
-  if (session.consumer_key === null) return [];
-  const { tenant_id, consumer_key, channel } = session;
+  if (consumerKey === undefined) return [];
   const display_name = name ?? null;
-  return [
-    { tenant_id, consumer_key, display_name, declared: display_name !== null && !inferred, channel, at },
-  ];
+  const declared = display_name !== null && !inferred;
+  return [{ tenant_id, consumer_key: consumerKey, display_name, declared, channel, at }];
 }
 
 interface NewSession {
@@ -173,6 +207,7 @@ export function newSession(
     slot,
     consumer_key: null,
     consumer_display_name: null,
+    has_several: false,
     channel,
     started_by: startedBy,
     metadata: {},
@@ -221,6 +256,7 @@ function newExecution(
     cancelled_by: null,
     input: { ...input, needs_bindings: hasValues(bindings), deadline_ms: wanted.deadlineMs },
     sealed_input: hasValues(context) ? seal(JSON.stringify(context), wanted.executionId) : null,
+    sealed_bindings: null,
     metadata: wanted.metadata,
     output: null,
     blocks: [],

@@ -1,6 +1,6 @@
 /** What a turn begins with: its message, the agent's memory, and the values that its tools may read. */
 import type { AttachmentRef } from '../attachments/index.js';
-import { toolContext } from '../invocation/index.js';
+import { consumersOf, toolContext } from '../invocation/index.js';
 import { schemaFormatOf } from '../../models/response-format/index.js';
 import { memorySettings, windowOf, type TurnStart } from '../turns/index.js';
 import { decisionsOn } from './approvals.js';
@@ -20,7 +20,9 @@ export async function turnStart(
   const { row } = turn;
   const declared = row.input.declared_context ?? {};
   const own = newMessage(state, parts, turn, 'user', row.input.message);
-  const [message] = transcript([{ ...own, attachments: [], declared_context: declared }]);
+  const hasSeveral = state.session?.has_several ?? false;
+  const bare = { ...own, attachments: [], declared_context: declared };
+  const [message] = transcript([bare], new Map(), hasSeveral);
   const block = message?.role === 'user' ? message.content.find(({ type }) => type === 'context') : undefined;
   const earlier = await rememberedMessages(state, parts, tenant, turn, agent);
   const attachments = row.input.attachments ?? [];
@@ -41,9 +43,9 @@ export async function turnStart(
     responseFormat: formatOf(row.input),
     contextBlock: block?.type === 'context' ? block.text : undefined,
     toolContext: toolContext(contextOf(parts, turn), turn.bindings ?? {}),
-    history: windowOf(transcript(earlier, contents), Number.POSITIVE_INFINITY),
+    history: windowOf(transcript(earlier, contents, hasSeveral), Number.POSITIVE_INFINITY),
     summary: state.session?.summary ?? undefined,
-    facts: await factsFor(state, parts, tenant, agent),
+    facts: await factsFor(state, parts, turn, tenant, agent),
     quickReplies: row.input.quick_replies,
     deadlineMs: row.input.deadline_ms,
     recorded: turn.steps.filter((step) => step !== undefined),
@@ -108,11 +110,15 @@ function contextOf({ unseal }: SessionActorParts, { context, row }: LiveTurn): T
 async function factsFor(
   { session }: SessionState,
   { factsOf }: SessionActorParts,
+  { row }: LiveTurn,
   { scope }: Tenant,
   { snapshot }: TurnStart['agent'],
 ): Promise<readonly string[]> {
-  const consumer = session?.consumer_key ?? null;
-  if (consumer === null || memorySettings(snapshot).summarizeAfter === undefined) return [];
+  const [author, ...others] = consumersOf(row.input.author);
+  const consumer = session?.has_several === true ? author : (session?.consumer_key ?? undefined);
+  // What is known of one of several people is not told to all of them.
+  if (consumer === undefined || others.length > 0 || memorySettings(snapshot).summarizeAfter === undefined)
+    return [];
   return factsOf(scope, consumer);
 }
 

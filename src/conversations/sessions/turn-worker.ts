@@ -114,6 +114,7 @@ export class TurnWorker {
     if (refusal !== undefined) return this.#end(turn, refusal);
     const agent = await agentOf(turn, tenant, this.#parts);
     if (agent === undefined) return this.#end(turn, failed('agent_not_found', 'The agent was not found.'));
+    turn.restoreBindings(this.#parts.unseal);
     if (turn.lacksBindings && !(await this.#awaitBindings(turn))) {
       return this.#end(turn, failed('worker_lost', 'The process that held the bindings of this turn ended.'));
     }
@@ -296,7 +297,6 @@ export class TurnWorker {
     const isPart = begun || outcome === 'SUSPENDED';
     const user = isPart && turn.row.input.message_number === undefined ? this.#addUserMessage(turn) : [];
     const answer = isPart ? this.#addAnswer(turn, kept, end) : [];
-    const latencyMs = Math.round(end.latencyMs);
     const finishedAt = new Date(this.#parts.time.wallMs()).toISOString();
     change(turn, {
       status: statusOf[outcome],
@@ -308,12 +308,13 @@ export class TurnWorker {
       provider: end.provider,
       usage: usageOf(end),
       cost: end.cost,
-      latency_ms: latencyMs,
+      latency_ms: Math.round(end.latencyMs),
       first_token_ms: end.firstTokenMs === null ? null : Math.round(end.firstTokenMs),
       tool_calls: end.toolCalls,
       timeout_clock: end.timeoutClock ?? null,
       error: end.error ?? null,
       sealed_input: null,
+      sealed_bindings: null,
       finished_at: finishedAt,
     });
     if (begun) this.#countTurn();
@@ -393,7 +394,6 @@ export class TurnWorker {
   }
 
   #sessionPart(): { readonly session?: SessionRow } {
-    const { session } = this.#state;
-    return session === undefined ? {} : { session };
+    return this.#state.session === undefined ? {} : { session: this.#state.session };
   }
 }

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { groupBy } from './group.js';
 import type { Operation, OperationTable } from '../operations/index.js';
 
-/** The readable page of the operations: one file that loads nothing else. */
-export function documentsPage(table: OperationTable): string {
+/** Every operation as a list, for readers that run no script. */
+export function operationList(table: OperationTable): string {
   const groups = groupBy(table.operations, ({ name }) => name.split('.')[0] ?? '');
   const menu = [...groups.keys()]
     .map((group) => `<a href="#${escape(group)}">${escape(group)}</a>`)
@@ -11,10 +11,15 @@ export function documentsPage(table: OperationTable): string {
   const sections = [...groups].map(
     ([group, operations]) => `<h2 id="${escape(group)}">${escape(group)}</h2>${operations.map(row).join('')}`,
   );
+  return `<h1>Troupe API</h1><p>The machine-readable form of this page is <a href="/openapi.json">/openapi.json</a>.</p>
+<nav>${menu}</nav>${sections.join('')}`;
+}
+
+/** The list as a page that loads nothing else, for nodes without the built reference. */
+export function documentsPage(list: string): string {
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Troupe API</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>${style}</style></head>
-<body><h1>Troupe API</h1><p>The machine-readable form of this page is <a href="/openapi.json">/openapi.json</a>.</p>
-<nav>${menu}</nav>${sections.join('')}</body></html>`;
+<body>${list}</body></html>`;
 }
 
 function row({ method, path, title, description, access, name }: Operation): string {

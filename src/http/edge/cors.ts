@@ -1,4 +1,4 @@
-import type { Method } from '../operations/index.js';
+import { answerHeaders, type Method } from '../operations/index.js';
 
 /** Answers browsers of other origins; only origins that the operator listed are allowed. */
 export class CrossOrigin {
@@ -47,5 +47,4 @@ export class CrossOrigin {
 
 const allowed =
   'authorization, content-type, idempotency-key, last-event-id, x-api-key, x-request-id, x-tenant-id';
-const exposed =
-  'request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, x-request-id, x-troupe-paid-by, x-troupe-ignored';
+const exposed = Object.keys(answerHeaders).join(', ').toLowerCase();

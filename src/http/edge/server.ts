@@ -5,7 +5,7 @@ import { isLoopbackAddress } from '../../kernel/address.js';
 import { RequestTracing, traceHeaders } from '../../infra/diagnostics/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { OperationTable } from '../operations/index.js';
-import { type Method, type Operation, Router } from '../operations/index.js';
+import { type Match, type Method, type Operation, Router } from '../operations/index.js';
 import { AddressReader } from './address.js';
 import { defaultBounds, type EdgeBounds } from './bounds.js';
 import { BodyBudget } from './body-budget.js';
@@ -40,6 +40,8 @@ export type EdgeParts = Pick<PipelineParts, 'authenticator' | 'admission' | 'rep
   readonly table: OperationTable;
   readonly time: Time;
   readonly random: Random;
+  /** Finds a page for an address without an operation; `accept` is the header of the request. */
+  readonly pages?: (method: string, path: string, accept: string) => Match | undefined;
   /** Called at most once per hour, if requests come through a proxy that is not trusted. */
   readonly onUntrustedForwarding?: (seen: UntrustedForwarding) => void;
 };
@@ -50,6 +52,7 @@ const empty: Readonly<Record<string, string>> = Object.freeze({});
 export class EdgeServer {
   readonly #options: EdgeOptions;
   readonly #router: Router;
+  readonly #pages: NonNullable<EdgeParts['pages']>;
   readonly #pipeline: Pipeline;
   readonly #admission: PipelineParts['admission'];
   readonly #addresses: AddressReader;
@@ -78,6 +81,7 @@ export class EdgeServer {
     this.#nextRequestId = requestIds(parts.random);
     this.overload = new OverloadGuard(options.lagMsMax, parts.time);
     this.#router = new Router(parts.table);
+    this.#pages = parts.pages ?? (() => undefined);
     this.#admission = parts.admission;
     this.#addresses = new AddressReader(options.trustedProxies);
     this.#forwardingNotice = new ForwardingNotice(parts.onUntrustedForwarding ?? (() => undefined));
@@ -158,7 +162,9 @@ export class EdgeServer {
     if (fault !== undefined) return this.#refuseFraming(exchange, fault);
     const { method, path } = exchange.head;
     if (method === 'OPTIONS' && this.#answerPreflight(exchange, request)) return;
-    const found = this.#router.find(method === 'HEAD' ? 'GET' : method, path);
+    const found =
+      this.#router.find(method === 'HEAD' ? 'GET' : method, path) ??
+      this.#pages(method, path, request.getHeader('accept'));
     if (found === undefined)
       return this.#refuseUnrouted(
         exchange,

@@ -6,7 +6,7 @@ import type { Operation, OperationRequest } from './operation.js';
 import { JsonReply, StreamReply } from './reply.js';
 import { requestWith } from './request-with.js';
 
-const keyHeader = 'idempotency-key';
+export const idempotencyHeader = 'idempotency-key';
 const printable = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
 
 type Held = Extract<BegunRequest, { readonly state: 'held' }>;
@@ -27,10 +27,10 @@ export function idempotent(
     const once = new IdempotentOperation(operation, rule, readers[0], requests);
     return {
       ...operation,
-      headers: [...operation.headers, keyHeader],
+      headers: [...operation.headers, idempotencyHeader],
       errors: [...new Set([...operation.errors, 'idempotency_key_reused' as const, 'conflict' as const])],
       handle: (request) => {
-        const key = request.headers[keyHeader] ?? '';
+        const key = request.headers[idempotencyHeader] ?? '';
         if (key === '' || !('scope' in request.caller)) return operation.handle(request);
         return once.handle(request, request.caller, validKey(key));
       },

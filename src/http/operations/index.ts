@@ -1,4 +1,5 @@
 export * from './access.js';
+export { type AnswerHeader, answerHeaders } from './answer-headers.js';
 export type { AuditRule, AuditTrail, EntryOfOperation } from './audit-rule.js';
 export { done, doneShape, list, listShape, one, oneShape } from './responses.js';
 export { type Dialect, dialects, envelope, spelled, unexpected } from './dialect.js';
@@ -10,11 +11,13 @@ export {
   type NamedRequest,
   type Repeat,
 } from './idempotency.js';
-export { validKey } from './idempotent.js';
+export { idempotencyHeader, validKey } from './idempotent.js';
+export { replayed } from './kept-answer.js';
 export { invoke, type Invocation } from './invoke.js';
 export { parseJson, refuseOversized, refuseUnstorable } from './json.js';
 export { JsonSize } from '../../kernel/json-size.js';
 export { isJsonObject, type JsonObject, mergePatch } from './merge-patch.js';
+export { asSent, named, nameOf, sentFormOf } from './named.js';
 export {
   type Answer,
   type BodyRules,
@@ -25,6 +28,7 @@ export {
   type OperationRequest,
   type RateClass,
   type RefusedRequest,
+  type Shown,
 } from './operation.js';
 export {
   cursorOfCreated,

@@ -5,7 +5,7 @@ import { JsonReply, RawReply, StreamReply, type StreamWriter } from './reply.js'
 const failed = 400;
 const jsonType = 'application/json; charset=utf-8';
 /** On an answer that is given again. */
-const replayed = { 'Idempotent-Replayed': 'true' } as const;
+export const replayed = { 'Idempotent-Replayed': 'true' } as const;
 
 /** Undefined for an answer that is not kept: a failure, or one that is too long. */
 export function keptFrom(answer: unknown, status: number): KeptAnswer | undefined {

@@ -3,6 +3,7 @@ import type { Caller } from '../../kernel/caller.js';
 import type { LeaveSignal } from '../../kernel/leave-signal.js';
 import type { ErrorCode, PlatformError } from '../../kernel/errors.js';
 import type { Access } from './access.js';
+import type { AnswerHeader } from './answer-headers.js';
 import type { AuditRule } from './audit-rule.js';
 import type { Dialect } from './dialect.js';
 import type { IdempotencyRule, Repeat } from './idempotency.js';
@@ -27,6 +28,25 @@ export interface BodyRules {
 
 /** `refuse`: 400 with the closest known name. `ignore`: as clients of vendors and payloads of other systems need it. */
 export type UnknownFields = 'refuse' | 'ignore';
+
+/** What the documents show of an operation where the schemas that serve it say less. */
+export interface Shown {
+  /** The body, where the handler parses it itself. */
+  readonly body?: z.ZodType;
+  readonly bodyTypes?: readonly string[];
+  readonly bodyExample?: unknown;
+  /** The answer, where its form is an outside protocol's. */
+  readonly output?: z.ZodType;
+  readonly outputExample?: unknown;
+  /** One event of the stream that the operation answers, or answers on request. */
+  readonly events?: z.ZodType;
+  /** The stream as a client receives it. */
+  readonly eventsExample?: string;
+  /** Headers of the answer besides those of every answer. */
+  readonly headers?: readonly AnswerHeader[];
+  /** The bodies of errors that are not in the form of the dialect, by status. */
+  readonly errors?: Readonly<Record<number, z.ZodType>>;
+}
 
 /** One admitted and validated request, as its handler sees it. */
 export interface OperationRequest<
@@ -113,6 +133,7 @@ export interface Declaration<
   readonly errors?: readonly ErrorCode[];
   /** The error code for a malformed id in the path: no such resource can exist. */
   readonly absent?: ErrorCode;
+  readonly shown?: Shown;
   readonly handle: Handler<Who, z.output<P>, z.output<Q>, z.output<B>, z.input<O>>['handle'];
 }
 
@@ -140,6 +161,7 @@ export interface Operation {
   readonly headers: readonly string[];
   readonly errors: readonly ErrorCode[];
   readonly absent: ErrorCode;
+  readonly shown: Shown;
   handle(request: OperationRequest): Answer<unknown>;
   /** Set by the table where a refused attempt is an audit entry: to be called for refusals before the handler. */
   readonly refused?: (request: RefusedRequest, error: PlatformError) => Promise<void>;
@@ -186,6 +208,7 @@ export function declare<
     headers: declaration.headers ?? [],
     errors: declaration.errors ?? [],
     absent: declaration.absent ?? 'not_found',
+    shown: declaration.shown ?? {},
     handle,
   };
 }

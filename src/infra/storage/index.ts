@@ -28,6 +28,7 @@ export {
 export { type DatabaseFacts, examineDatabase } from './examine.js';
 export { openSharedValues } from './redis/shared-values.js';
 export type { Claim, SharedValues, SharedValuesOptions } from './redis/shared-values.js';
+export type { CountedWindow, CountingNode, WindowCount, WindowsOfOthers } from './redis/window-counts.js';
 export { examineRedis, type RedisFacts } from './redis/examine.js';
 export { isUniqueViolation, StoreError } from './errors.js';
 export type { StoreFailure } from './errors.js';

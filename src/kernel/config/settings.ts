@@ -221,6 +221,15 @@ export const settingTable = {
     exactAddress('http', 'https'),
   ),
   oidcAudience: setting('TROUPE_OIDC_AUDIENCE', 'audience that these tokens must name', 'troupe', text),
+  oidcClientId: setting(
+    'TROUPE_OIDC_CLIENT_ID',
+    'client at this issuer by which people sign in to the console; its redirect address is TROUPE_PUBLIC_URL with /sign-in/return',
+    'troupe-console',
+    text,
+  ),
+  oidcClientSecret: setting('TROUPE_OIDC_CLIENT_SECRET', 'secret of this client, if it has one', '…', text, {
+    secret: true,
+  }),
   operatorToken: setting(
     'TROUPE_OPERATOR_TOKEN',
     'token for operator calls, which can change every plan; use a long random value',

@@ -15,7 +15,12 @@ export function anthropicUsage(raw: unknown): Usage {
       if (isRecord(round) && round['type'] !== 'message') usage = addUsage(usage, partsOf(round));
     }
   }
-  return { ...usage, raw };
+  const tier = raw['service_tier'];
+  return {
+    ...usage,
+    raw,
+    ...(typeof tier === 'string' && tier !== '' && tier !== 'standard' && { serviceTier: tier }),
+  };
 }
 
 /** Totals of a later event replace earlier ones; absent and null fields keep their values. */

@@ -25,8 +25,17 @@ const rates = {
 /** The prices of the whole call if its prompt is longer than `above_tokens`. */
 const longPrompt = z.strictObject({ above_tokens: tokens, ...rates });
 
-/** Dollars per million tokens. */
-export const priceSchema = z.strictObject({ ...rates, long_prompt: longPrompt.optional() });
+/** Dollars per million tokens. `service_tiers` are those of the vendor, by its names, such as `flex` and `priority`. */
+export const priceSchema = z.strictObject({
+  ...rates,
+  long_prompt: longPrompt.optional(),
+  service_tiers: z
+    .record(
+      z.string().regex(/^[a-z][a-z0-9_-]{0,39}$/),
+      z.strictObject({ ...rates, long_prompt: longPrompt.optional() }),
+    )
+    .optional(),
+});
 
 /** A vendor's name: the part of a model's id before the first dot. */
 export const vendorName = z
@@ -95,11 +104,28 @@ export function fromEntry(entry: ModelEntry, family = familyOf(entry.vendor)): C
     tier: entry.tier,
     contextWindow: entry.context_window,
     maxOutputTokens: entry.max_output_tokens,
-    price: entry.price,
+    price: family === 'openai' ? withFlex(entry.price) : entry.price,
     capabilities: capabilitiesIn(family, entry.capabilities),
     quality: entry.quality,
     strengths: new Set(entry.strengths),
   };
+}
+
+/** OpenAI charges half of the price for `flex`, for each model that it serves so. */
+function withFlex(price: Price): Price {
+  if (price.service_tiers?.['flex'] !== undefined) return price;
+  const { long_prompt: long, service_tiers: tiers, ...short } = price;
+  const flex = {
+    ...halved(short),
+    ...(long !== undefined && { long_prompt: { ...halved(long), above_tokens: long.above_tokens } }),
+  };
+  return { ...price, service_tiers: { ...tiers, flex } };
+}
+
+function halved<Rates extends object>(given: Rates): Rates {
+  return Object.fromEntries(
+    Object.entries(given).map(([name, dollars]) => [name, Number(dollars) / 2]),
+  ) as Rates;
 }
 
 /** Families that render the pages of a document for each of their models that sees. */

@@ -3,14 +3,16 @@ import { inputTokens } from '../usage.js';
 import type { Price } from './model.js';
 
 /**
- * The cost of an attempt in dollars. If the vendor reports its charge, that is used. Missing prices follow the
+ * The cost of an attempt in dollars. If the vendor reports its charge, that is used; if it reports the service tier, the
+ * price of that tier. Missing prices follow the
  * vendors' usual ratios: cache reads cost as much as input, cache writes 1.25 times that, cache writes for an
  * hour twice.
  */
 export function costOf(usage: Usage, price: Price): number {
   if (usage.vendorCost !== undefined) return exact(usage.vendorCost);
-  const long = price.long_prompt;
-  const rates = long !== undefined && inputTokens(usage) > long.above_tokens ? long : price;
+  const own = usage.serviceTier === undefined ? undefined : price.service_tiers?.[usage.serviceTier];
+  const { long_prompt: long, ...short } = own ?? price;
+  const rates = long !== undefined && inputTokens(usage) > long.above_tokens ? long : short;
   const input = rates.input_per_mtok;
   const perMillion =
     (usage.inputUncached + usage.toolPrompt) * input +

@@ -7,6 +7,7 @@ import type { SseEvent, StreamReader } from '../vendor.js';
 import type { ChatDialect } from './dialect.js';
 import { chatExtra } from './extra.js';
 import { mapChatErrorObject } from './map-error.js';
+import { withServiceTier } from './usage.js';
 import { chatStopReason } from './map-stop-reason.js';
 
 /** No model makes so many tool calls; a vendor that exceeds it is broken. */
@@ -80,7 +81,9 @@ export class ChatStreamReader implements StreamReader {
       // A finish reason beside an error is not a proper end.
       if (finish !== undefined && !failed) this.#finish(finish, out);
     }
-    if (isRecord(raw['usage'])) out.push({ type: 'usage', usage: this.#dialect.toUsage(raw['usage']) });
+    if (isRecord(raw['usage'])) {
+      out.push({ type: 'usage', usage: withServiceTier(this.#dialect.toUsage(raw['usage']), raw) });
+    }
     if (failed) {
       out.push({ type: 'failure', error: mapChatErrorObject(this.#dialect.vendor, raw['error']) });
     } else if (raw['choices'] === undefined && raw['usage'] === undefined) {

@@ -6,6 +6,7 @@ import type { ChatDialect } from './dialect.js';
 import { toolCallsMax } from './from-chunk.js';
 import { mapChatErrorObject } from './map-error.js';
 import { chatStopReason } from './map-stop-reason.js';
+import { withServiceTier } from './usage.js';
 
 /** Converts a whole reply to the items of a stream. */
 export function fromChatReply(body: unknown, dialect: ChatDialect, out: ReplyItem[]): void {
@@ -29,7 +30,8 @@ export function fromChatReply(body: unknown, dialect: ChatDialect, out: ReplyIte
     { type: 'whole_reply', dialect: 'chat', body },
   );
   const saw = readMessage(choice.message, dialect, out);
-  if (isRecord(body['usage'])) out.push({ type: 'usage', usage: dialect.toUsage(body['usage']) });
+  if (isRecord(body['usage']))
+    out.push({ type: 'usage', usage: withServiceTier(dialect.toUsage(body['usage']), body) });
   const raw = text(choice.finish_reason) ?? '';
   out.push({ type: 'stop', reason: chatStopReason(raw === '' ? 'stop' : raw, saw), raw });
 }

@@ -2,6 +2,16 @@ import type { CompletionUsage } from 'openai/resources/completions';
 import { isRecord, type Loose } from '../reply-json.js';
 import { splitOff, tokenCount, zeroUsage, type Usage } from '../usage.js';
 
+/** With the service tier, which stands beside the counts, unless it is the usual one. */
+export function withServiceTier(
+  usage: Usage,
+  { service_tier: tier }: Readonly<Record<string, unknown>>,
+): Usage {
+  return typeof tier === 'string' && tier !== '' && tier !== 'default'
+    ? { ...usage, serviceTier: tier }
+    : usage;
+}
+
 /** The prompt count includes cache reads and writes; the completion count includes reasoning. */
 export function chatUsage(raw: unknown): Usage {
   if (!isRecord(raw)) return { ...zeroUsage, raw };

@@ -1,5 +1,5 @@
 /** Applies the table of fields to a request and a model. */
-import type { LlmRequest, WireDialect, WireField } from '../contract.js';
+import type { LlmRequest, WireDialect, WireField, WireRequest } from '../contract.js';
 import type { CatalogueModel } from '../catalogue/model.js';
 import { columns, type Family, type FieldRow, fieldTable, type Treatment } from './field-table.js';
 
@@ -34,8 +34,28 @@ export interface Honoured {
 
 const everything: Honoured = { refused: undefined, ignored: [] };
 
-export function honouredBy({ wire }: LlmRequest, { family, capabilities }: CatalogueModel): Honoured {
-  if (wire === undefined || dialectOf(family) === wire.dialect) return everything;
+/** Service tiers at the price of the catalogue, by the vendors' names. */
+const usualTiers: ReadonlySet<unknown> = new Set([
+  'auto',
+  'default',
+  'standard',
+  'standard_only',
+  'on_demand',
+]);
+
+/** A service tier that would be booked at a wrong price. OpenRouter reports what it charges. */
+function unpricedTier({ body }: WireRequest, { family, price }: CatalogueModel): WireField | undefined {
+  const tier = body['service_tier'];
+  if (tier === undefined || tier === null || usualTiers.has(tier) || family === 'openrouter')
+    return undefined;
+  const isPriced = typeof tier === 'string' && Object.hasOwn(price.service_tiers ?? {}, tier);
+  return isPriced ? undefined : { field: 'service_tier', path: 'service_tier' };
+}
+
+export function honouredBy({ wire }: LlmRequest, model: CatalogueModel): Honoured {
+  const { family, capabilities } = model;
+  if (wire === undefined) return everything;
+  if (dialectOf(family) === wire.dialect) return { refused: unpricedTier(wire, model), ignored: [] };
   let refused: WireField | undefined;
   const ignored: WireField[] = [];
   for (const each of wire.fields) {

@@ -23,7 +23,7 @@ import {
 import { modelTiersOf } from '../../kernel/plans/index.js';
 import type { CallOrder } from './call-order.js';
 import { modelsMeant } from './closest-models.js';
-import { isOfKind, unfitFor } from './model-fit.js';
+import { isOfKind, kindOf, unfitFor } from './model-fit.js';
 import { unsupportedContent } from './unsupported-content.js';
 import type { VendorAccess } from './vendor-access.js';
 
@@ -217,7 +217,7 @@ function unknownModel(
         details: { field: 'provider', issue: 'not supported' },
       })
     : new PlatformError(problem, {
-        message: `There is no model ${shown(order.model)}.${modelsMeant(order.model, catalogue, keyring, order.limits)}`,
+        message: `There is no model ${shown(order.model)}.${modelsMeant(order.model, catalogue, keyring, order.limits, kindOf(order.request))}`,
         details: { field: 'model', issue: 'not found' },
       });
 }

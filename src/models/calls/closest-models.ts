@@ -1,7 +1,13 @@
 import { askedBack, relativeDistance } from '../../kernel/closest-name.js';
 import { type TenantLimits } from '../../kernel/caller.js';
 import { modelTiersOf } from '../../kernel/plans/index.js';
-import { type Catalogue, type CatalogueModel, type Keyring, planTargets } from '../../llm/index.js';
+import {
+  type Catalogue,
+  type CatalogueModel,
+  type Keyring,
+  type ModelKind,
+  planTargets,
+} from '../../llm/index.js';
 
 const suggestedMax = 3;
 
@@ -14,14 +20,26 @@ export function modelsMeant(
   catalogue: Catalogue,
   keyring: Keyring,
   limits: TenantLimits,
+  /** Only models of this kind are meant; undefined: of every kind. */
+  kind?: ModelKind,
 ): string {
   const tiers = modelTiersOf(limits.plan);
   const isAllowed = ({ tier }: CatalogueModel): boolean => tiers.includes(tier);
-  const usable = catalogue.all.filter((model) => planTargets([model], keyring, isAllowed).targets.length > 0);
-  const ownNames = Object.keys(limits.modelAliases ?? {});
+  const isMeant = (model: CatalogueModel): boolean => kind === undefined || model.kind === kind;
+  const usable = catalogue.all.filter(
+    (model) => isMeant(model) && planTargets([model], keyring, isAllowed).targets.length > 0,
+  );
+  const ownNames = Object.entries(limits.modelAliases ?? {})
+    .filter(([, target]) => {
+      const found = target === 'auto' ? undefined : catalogue.resolve(target);
+      return found === undefined || !('model' in found) || isMeant(found.model);
+    })
+    .map(([name]) => name);
+  // `auto` chooses among models that answer.
+  const automatic = kind === 'embedding' ? [] : ['auto'];
   const candidates = [
     ...usable.map(({ id, vendor }) => ({ name: id, spellings: [id, id.slice(vendor.length + 1)] })),
-    ...['auto', ...ownNames].map((name) => ({ name, spellings: [name] })),
+    ...[...automatic, ...ownNames].map((name) => ({ name, spellings: [name] })),
   ];
   return askedBack(
     candidates

@@ -5,7 +5,13 @@ import { invalidField, PlatformError } from '../../kernel/errors.js';
 import type { Catalogue, CatalogueModel } from '../../llm/index.js';
 import { modelMeantBy } from '../../kernel/model-aliases.js';
 import { apiKey, declare, type Operation } from '../../http/operations/index.js';
-import { toChatModel, toMessagesModel, toMessagesModels } from '../compat/index.js';
+import {
+  anthropicModelShape,
+  openAiModelShape,
+  toChatModel,
+  toMessagesModel,
+  toMessagesModels,
+} from '../compat/index.js';
 import type { ModelCalls } from './model-calls.js';
 
 export interface CompatModelParts {
@@ -45,11 +51,22 @@ export function compatModelOperations({ calls, catalogue, time }: CompatModelPar
       title: "List the callable models in OpenAI's format, or Anthropic's with `anthropic-version`.",
       description: 'Only the form of Anthropic has pages: `limit`, `after_id` and `before_id`.',
       query: listQuery,
-      output: z.looseObject({ data: z.array(z.looseObject({ id: z.string() })) }),
+      output: z.union([
+        z.looseObject({ object: z.literal('list'), data: z.array(openAiModelShape) }),
+        z.looseObject({
+          data: z.array(anthropicModelShape),
+          first_id: z.string().nullable(),
+          has_more: z.boolean(),
+          last_id: z.string().nullable(),
+        }),
+      ]),
       async handle({ caller, headers, query }) {
         const models = await callable(caller);
         if ((headers[dialectHeader] ?? '') === '') {
-          return { object: 'list', data: models.map((model) => toChatModel(model, createdSeconds())) };
+          return {
+            object: 'list' as const,
+            data: models.map((model) => toChatModel(model, createdSeconds())),
+          };
         }
         const { after_id: after, before_id: before, limit } = query;
         if (after !== undefined && before !== undefined) {
@@ -66,7 +83,7 @@ export function compatModelOperations({ calls, catalogue, time }: CompatModelPar
       path: '/v1/models/:model',
       title: "Read one callable model in OpenAI's format, or Anthropic's with `anthropic-version`.",
       params: z.object({ model: z.string().min(1).max(200) }),
-      output: z.looseObject({ id: z.string() }),
+      output: z.union([openAiModelShape, anthropicModelShape]),
       errors: ['not_found'],
       async handle({ caller, headers, params: { model: name } }) {
         const isAnthropic = (headers[dialectHeader] ?? '') !== '';

@@ -19,11 +19,20 @@ import { type CompatForm, streamCompatReply, wholeCompatReply } from './compat-r
 import type { ModelCalls } from './model-calls.js';
 import { compatRefusals } from './replies.js';
 import {
+  chatChunkShape,
+  chatCompletionShape,
   ChatFrames,
+  chatRequest,
+  chatStreamExample,
+  checkAddresses,
   type CompatRequest,
   fromChatRequest,
   fromMessagesRequest,
+  messagesAnswerShape,
+  messagesEventShape,
   MessagesFrames,
+  messagesRequest,
+  messagesStreamExample,
   toChatReply,
   toMessagesReply,
 } from '../compat/index.js';
@@ -32,24 +41,24 @@ export interface CompatParts {
   readonly calls: ModelCalls;
   readonly time: Time;
   readonly newId: () => string;
+  /** Refuses an address that may not be reached from here. */
+  readonly checkUrl: (url: string, field: string) => unknown;
   readonly report: (attempted: string, error: unknown) => void;
 }
 
 /** Requests contain images. */
 const bodyBytesMax = 20 * 1024 * 1024;
 
-/** What the API documents show of a body; the compatible interface parses the rest. */
+/** What has to be there before the compatible interface parses the rest. */
 const compatBody = z.looseObject({ model: z.string(), messages: z.array(z.unknown()) });
 
 export function compatOperations(parts: CompatParts): readonly Operation[] {
-  const { calls } = parts;
+  const { calls, checkUrl } = parts;
   const common = {
     method: 'POST',
     access: apiKey('llm:call'),
     rate: 'model-work',
     bodyRules: { maxBytes: bodyBytesMax },
-    // The vendor's own form, which its clients know better than a schema here could say.
-    output: z.unknown(),
     errors: compatRefusals,
   } as const;
   return [
@@ -62,8 +71,18 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
       description: 'OpenAI clients work with this address and an API key of the platform.',
       body: compatBody.transform(fromChatRequest),
       dialect: 'openai',
+      // The vendor's own form: `shown` has what its clients rely on.
+      output: z.unknown(),
+      shown: {
+        output: chatCompletionShape,
+        body: chatRequest,
+        bodyExample: chatExample,
+        events: chatChunkShape,
+        eventsExample: chatStreamExample,
+        headers: ['X-Troupe-Paid-By', 'X-Troupe-Ignored'],
+      },
       handle: ({ caller, body, leaving }) =>
-        answer(parts, orderOf('openai', caller, body, leaving), 'chatcmpl-', {
+        answer(parts, orderOf(checkUrl, 'openai', caller, body, leaving), 'chatcmpl-', {
           ...chatForm,
           frames: (head) => new ChatFrames(head, body.wantsUsage),
         }),
@@ -78,9 +97,19 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
       body: compatBody.transform(fromMessagesRequest),
       dialect: 'anthropic',
       headers: ['anthropic-beta'],
+      // The vendor's own form: `shown` has what its clients rely on.
+      output: z.unknown(),
+      shown: {
+        output: messagesAnswerShape,
+        body: messagesRequest,
+        bodyExample: { ...chatExample, max_tokens: 1_024 },
+        events: messagesEventShape,
+        eventsExample: messagesStreamExample,
+        headers: ['X-Troupe-Paid-By', 'X-Troupe-Ignored', 'Request-Id'],
+      },
       handle: ({ caller, body, leaving, headers }) => {
         const asked = withBeta(body, headers['anthropic-beta']);
-        return answer(parts, orderOf('anthropic', caller, asked, leaving), 'msg_', messagesForm);
+        return answer(parts, orderOf(checkUrl, 'anthropic', caller, asked, leaving), 'msg_', messagesForm);
       },
     }),
     declare({
@@ -94,9 +123,10 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
       rate: 'request',
       body: compatBody.transform((body) => fromMessagesRequest({ ...body, max_tokens: 1 })),
       output: z.object({ input_tokens: z.int().min(0) }),
+      shown: { body: messagesRequest.partial({ max_tokens: true }), bodyExample: chatExample },
       dialect: 'anthropic',
       async handle({ caller, body, leaving }) {
-        const order = orderOf('anthropic', caller, body, leaving);
+        const order = orderOf(checkUrl, 'anthropic', caller, body, leaving);
         // Nothing is spent, so a used-up month does not matter.
         await calls.preflight({ ...order, alreadyAdmitted: true });
         return { input_tokens: countInputTokens(order.request, order.model) };
@@ -104,6 +134,11 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
     }),
   ];
 }
+
+const chatExample = {
+  model: 'sim.echo',
+  messages: [{ role: 'user', content: 'Where is order 1042?' }],
+};
 
 const chatForm = {
   reply: toChatReply,
@@ -129,11 +164,13 @@ function withBeta(given: CompatRequest, beta: string | undefined): CompatRequest
 }
 
 function orderOf(
+  checkUrl: CompatParts['checkUrl'],
   vendor: 'openai' | 'anthropic',
   caller: KeyCaller,
   { model, request }: CompatRequest,
   signal: LeaveSignal,
 ): CallOrder {
+  checkAddresses(request, checkUrl);
   return {
     scope: caller.scope,
     limits: caller.limits,

@@ -5,6 +5,8 @@ import { modelMeantBy } from '../../kernel/model-aliases.js';
 import type { EmbeddingVector } from '../../llm/index.js';
 import { apiKey, declare, JsonReply, type Operation } from '../../http/operations/index.js';
 import {
+  embeddingsRequestShape,
+  embeddingsShape,
   type EmbeddingsRequest,
   fromEmbeddingsRequest,
   ignoredHeader,
@@ -33,6 +35,12 @@ export function embeddingOperations(parts: { readonly calls: ModelCalls }): read
       body: z.looseObject({ model: z.string() }).transform(fromEmbeddingsRequest),
       bodyRules: { maxBytes: bodyBytesMax },
       output: z.unknown(),
+      shown: {
+        output: embeddingsShape,
+        body: embeddingsRequestShape,
+        bodyExample: { model: 'openai.text-embedding-3-small', input: ['Where is order 1042?'] },
+        headers: ['X-Troupe-Paid-By', 'X-Troupe-Ignored'],
+      },
       errors: compatRefusals,
       async handle({ caller, body, leaving }) {
         const begin = await parts.calls.prepare({

@@ -46,6 +46,8 @@ export interface CallsOptions {
   /** Unique among all processes, past and present. */
   readonly processId: string;
   readonly readParts: ReadParts;
+  /** Refuses an address that may not be reached from here. */
+  readonly checkUrl: (url: string, field: string) => unknown;
   readonly fit: AnswerFit;
 }
 
@@ -85,7 +87,7 @@ export function createCalls(platform: CallsPlatform, options: CallsOptions): Cal
       ...providerKeyOperations({ access, vault, time }),
       ...compatModelOperations({ calls, catalogue: access.catalogue, time }),
       ...embeddingOperations({ calls }),
-      ...compatOperations({ calls, time, newId, report }),
+      ...compatOperations({ calls, checkUrl: options.checkUrl, time, newId, report }),
     ],
     models: calls,
     preflight: new ModelPreflight(access.catalogue, calls),

@@ -14,6 +14,7 @@ import {
   type Credential,
   type Hear,
   KeyLoads,
+  type ModelKind,
   Observations,
   type Routing,
   runCall,
@@ -143,9 +144,14 @@ export class ModelCalls {
   }
 
   /** ` Did you mean …?` for a model that does not exist, from the models that the tenant can call. */
-  async modelsMeant(scope: TenantScope, limits: TenantLimits, model: string): Promise<string> {
+  async modelsMeant(
+    scope: TenantScope,
+    limits: TenantLimits,
+    model: string,
+    kind?: ModelKind,
+  ): Promise<string> {
     const { access, ownKeys } = this.#parts;
-    return modelsMeant(model, access.catalogue, keyringOf(await ownKeys.of(scope), access), limits);
+    return modelsMeant(model, access.catalogue, keyringOf(await ownKeys.of(scope), access), limits, kind);
   }
 
   #choose(order: CallOrder): Ready<PreparedCall> {

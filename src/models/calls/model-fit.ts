@@ -4,14 +4,20 @@ import {
   type CatalogueModel,
   type EmbeddingRequest,
   type LlmRequest,
+  type ModelKind,
   numbersInReplyMax,
 } from '../../llm/index.js';
 
 /** The length that is assumed of an operator's model without `dimensions`. */
 const assumedDimensions = 4_096;
 
-export function isOfKind({ kind }: CatalogueModel, { embedding }: LlmRequest): boolean {
-  return kind === (embedding === undefined ? 'chat' : 'embedding');
+/** The kind of model that the request is for. */
+export function kindOf({ embedding }: LlmRequest): ModelKind {
+  return embedding === undefined ? 'chat' : 'embedding';
+}
+
+export function isOfKind({ kind }: CatalogueModel, request: LlmRequest): boolean {
+  return kind === kindOf(request);
 }
 
 /** The refusal of a request that the model cannot serve, before anything is spent. */

@@ -24,7 +24,7 @@ export class ModelPreflight {
 
   /** ` Did you mean …?` with models that the tenant can call, or nothing. */
   suggestionFor(scope: TenantScope, limits: TenantLimits, model: string): Promise<string> {
-    return this.#calls.modelsMeant(scope, limits, model);
+    return this.#calls.modelsMeant(scope, limits, model, 'chat');
   }
 
   /** The reason for which a call of the model would be refused with the tenant's current plan and keys. */

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { invalidField } from '../../kernel/errors.js';
 import type { AssistantPart, Message, UserPart } from '../../llm/index.js';
 import { filePartShape, imagePartShape, type PlacedPart, type ReadPart, userPartOf } from '../parts/index.js';
+import { named } from '../../http/operations/index.js';
 
 const textPart = z.object({ type: z.literal('text'), text: z.string() });
 const textParts = z.union([z.string(), z.array(textPart).max(1_000)], {
@@ -12,23 +13,32 @@ const userPart = z.discriminatedUnion('type', [textPart, imagePartShape, filePar
 
 const argumentsCharsMax = 200_000;
 
-export const toolCallShape = z.object({
-  id: z.string().min(1).max(200),
-  type: z.literal('function'),
-  function: z.object({ name: z.string().min(1).max(128), arguments: z.string().max(argumentsCharsMax) }),
-});
+export const toolCallShape = named(
+  'ToolCall',
+  z.object({
+    id: z.string().min(1).max(200),
+    type: z.literal('function'),
+    function: z.object({ name: z.string().min(1).max(128), arguments: z.string().max(argumentsCharsMax) }),
+  }),
+);
 export type NativeToolCall = z.output<typeof toolCallShape>;
 
-export const nativeMessage = z.discriminatedUnion('role', [
-  z.object({ role: z.literal('system'), content: textParts }),
-  z.object({ role: z.literal('user'), content: z.union([z.string(), z.array(userPart).min(1).max(1_000)]) }),
-  z.object({
-    role: z.literal('assistant'),
-    content: textParts.nullish(),
-    tool_calls: z.array(toolCallShape).max(128).nullish(),
-  }),
-  z.object({ role: z.literal('tool'), tool_call_id: z.string().min(1).max(200), content: textParts }),
-]);
+export const nativeMessage = named(
+  'CallMessage',
+  z.discriminatedUnion('role', [
+    z.object({ role: z.literal('system'), content: textParts }),
+    z.object({
+      role: z.literal('user'),
+      content: z.union([z.string(), z.array(userPart).min(1).max(1_000)]),
+    }),
+    z.object({
+      role: z.literal('assistant'),
+      content: textParts.nullish(),
+      tool_calls: z.array(toolCallShape).max(128).nullish(),
+    }),
+    z.object({ role: z.literal('tool'), tool_call_id: z.string().min(1).max(200), content: textParts }),
+  ]),
+);
 export type NativeMessage = z.output<typeof nativeMessage>;
 
 /** The images and files of the messages, in order, each with its place in the body. */

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { LlmRequest } from '../../llm/index.js';
 import { responseFormatShape, schemaFormatOf } from '../response-format/index.js';
+import { named } from '../../http/operations/index.js';
 
 const toolsMax = 128;
 const toolBytesMax = 64 * 1024;
@@ -11,19 +12,22 @@ const toolName = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,64}$/, { error: 'must be 1 to 64 letters, digits, underscores or hyphens' });
 
-const tool = z.object({
-  type: z.literal('function'),
-  function: z.object({
-    name: toolName,
-    description: z.string().max(10_000).nullish(),
-    parameters: z
-      .record(z.string(), z.unknown())
-      .refine((schema) => Buffer.byteLength(JSON.stringify(schema)) <= toolBytesMax, {
-        error: `must have at most ${toolBytesMax} bytes as JSON`,
-      })
-      .nullish(),
+const tool = named(
+  'ToolDefinition',
+  z.object({
+    type: z.literal('function'),
+    function: z.object({
+      name: toolName,
+      description: z.string().max(10_000).nullish(),
+      parameters: z
+        .record(z.string(), z.unknown())
+        .refine((schema) => Buffer.byteLength(JSON.stringify(schema)) <= toolBytesMax, {
+          error: `must have at most ${toolBytesMax} bytes as JSON`,
+        })
+        .nullish(),
+    }),
   }),
-});
+);
 
 export const nativeOptions = {
   response_format: responseFormatShape.nullish(),

@@ -21,7 +21,17 @@ import type { ModelCalls, RunningCall } from './model-calls.js';
 import { placedParts } from './native-message.js';
 import { answerKey, type ResponseCache } from './response-cache.js';
 import { streamedAnswer } from './stream-answer.js';
-import { callAnswer, type CallBody, callBody, mayRepeat, modelRow, modelShape, requestOf } from './shapes.js';
+import {
+  callAnswer,
+  callChunk,
+  callStreamExample,
+  type CallBody,
+  callBody,
+  mayRepeat,
+  modelRow,
+  modelShape,
+  requestOf,
+} from './shapes.js';
 
 /** Room for images and files. */
 const bodyBytesMax = 20 * 1024 * 1024;
@@ -115,6 +125,12 @@ export function callOperations({
     bodyRules: { maxBytes: bodyBytesMax },
     headers: ['cache-control'],
     output: callAnswer,
+    shown: {
+      bodyExample: { query: 'Where is order 1042?', model: 'auto' },
+      events: callChunk,
+      eventsExample: callStreamExample,
+      headers: ['X-Troupe-Paid-By'],
+    },
     errors: refusals,
   } as const;
   return [

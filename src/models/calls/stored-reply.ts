@@ -45,6 +45,11 @@ export function readKeptAnswer(text: string): KeptAnswer | undefined {
 }
 
 /** Drops the vendor's own usage object and cost, which only the ledger keeps. */
-export function keptUsage({ raw: _raw, vendorCost: _cost, ...counts }: Usage): KeptAnswer['usage'] {
+export function keptUsage({
+  raw: _raw,
+  vendorCost: _cost,
+  serviceTier: _tier,
+  ...counts
+}: Usage): KeptAnswer['usage'] {
   return counts;
 }

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { invalidField } from '../../kernel/errors.js';
 import type { FilePart, ImagePart, LlmRequest } from '../../llm/index.js';
 
@@ -14,6 +14,32 @@ export function parseCompatBody<Output>(schema: z.ZodType<Output>, body: unknown
   const [issue] = result.error.issues;
   const field = issue === undefined || issue.path.length === 0 ? 'body' : issue.path.join('.');
   throw invalidField(field, issue?.message ?? 'not valid');
+}
+
+/** Decoding skips what is no base64, so it is checked before. */
+export function isBase64(data: string): boolean {
+  return data !== '' && data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data);
+}
+
+/** Vendors take 120,000 characters of names and values. */
+const schemaBytesMax = 128 * 1024;
+
+/** A JSON Schema of a caller. */
+export const boundedSchema = z
+  .record(z.string(), z.unknown())
+  .refine(
+    (given) => Buffer.byteLength(JSON.stringify(given)) <= schemaBytesMax,
+    `must have at most ${schemaBytesMax} bytes as JSON`,
+  );
+
+/** An image of a caller, whose address or content can be one. */
+export function checkedImage(url: string, field: string): ImagePart {
+  if (!/^(?:https?|data):/i.test(url)) throw invalidField(field, 'must be an http, https or data address');
+  const image = imageFromUrl(url);
+  const isWrong =
+    image.source.kind === 'base64' ? !isBase64(image.source.data) : /^data:/i.test(image.source.url);
+  if (isWrong) throw invalidField(field, 'must be data:<type>;base64,<data> with valid base64');
+  return image;
 }
 
 const dataUrl = /^data:([a-z]+\/[a-z0-9.+-]+);base64,(.*)$/is;
@@ -35,6 +61,7 @@ export function fileFromData(url: string, name: string | undefined, field: strin
       `${field}.file.file_data`,
       'must be a data: URL in base64, such as data:application/pdf;base64,…',
     );
+  if (!isBase64(data)) throw invalidField(`${field}.file.file_data`, 'must be valid base64');
   return documentPart(mediaType.toLowerCase(), data, name, field);
 }
 

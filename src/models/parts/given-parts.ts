@@ -1,6 +1,7 @@
 /** Images and files as callers give them: their form, without their content being looked at. */
 import { z } from 'zod';
 import { plainMediaType } from './media-types.js';
+import { named } from '../../http/operations/index.js';
 
 export const partBytesMax = 5 * 1024 * 1024;
 const urlCharsMax = 8_192;
@@ -46,12 +47,14 @@ function hasOneContent({ url, data }: { url?: unknown; data?: unknown }): boolea
     : (data ?? undefined) === undefined;
 }
 
-export const imagePartShape = z
-  .object({ type: z.literal('image'), ...content, name })
-  .refine(hasOneContent, oneContent);
-export const filePartShape = z
-  .object({ type: z.literal('file'), ...content, name })
-  .refine(hasOneContent, oneContent);
+export const imagePartShape = named(
+  'ImagePart',
+  z.object({ type: z.literal('image'), ...content, name }).refine(hasOneContent, oneContent),
+);
+export const filePartShape = named(
+  'FilePart',
+  z.object({ type: z.literal('file'), ...content, name }).refine(hasOneContent, oneContent),
+);
 
 /** An image or a file of a caller. */
 export type GivenPart = z.output<typeof imagePartShape> | z.output<typeof filePartShape>;

@@ -13,6 +13,8 @@ export { forgetResponses } from './responses.store.js';
 export interface ResponsesOptions {
   readonly calls: Pick<ModelCalls, 'prepare'>;
   readonly sealer: Sealer;
+  /** Refuses an address that may not be reached from here. */
+  readonly checkUrl: (url: string, field: string) => unknown;
 }
 
 export interface Responses {
@@ -21,11 +23,11 @@ export interface Responses {
 
 export function createResponses(
   platform: Pick<Platform, 'store' | 'time' | 'ids' | 'log'>,
-  { calls, sealer }: ResponsesOptions,
+  { calls, sealer, checkUrl }: ResponsesOptions,
 ): Responses {
   const { store, time, ids, log } = platform;
   const stored = new StoredResponses({ store, sealer, time });
   const newId = (): string => ids.uuid();
-  const answers = new ResponseCalls({ calls, stored, time, newId, report: log.report });
+  const answers = new ResponseCalls({ calls, stored, checkUrl, time, newId, report: log.report });
   return { operations: responseOperations(answers, stored) };
 }

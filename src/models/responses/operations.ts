@@ -2,7 +2,13 @@ import { z } from 'zod';
 import { PlatformError } from '../../kernel/errors.js';
 import { apiKey, declare, type Operation } from '../../http/operations/index.js';
 import { compatRefusals } from '../calls/index.js';
-import { fromResponsesRequest } from '../compat/index.js';
+import {
+  fromResponsesRequest,
+  responseEventShape,
+  responseShape,
+  responsesRequestShape,
+  responseStreamExample,
+} from '../compat/index.js';
 import { idOfRow, shownId } from './response-id.js';
 import type { ResponseCalls } from './response-calls.js';
 import type { StoredResponses } from './stored-responses.js';
@@ -35,8 +41,16 @@ export function responseOperations(calls: ResponseCalls, stored: StoredResponses
       dialect: 'openai',
       body: z.looseObject({ model: z.string() }).transform(fromResponsesRequest),
       bodyRules: { maxBytes: bodyBytesMax },
-      // The vendor's own form, which its clients know better than a schema here could say.
+      // The vendor's own form: `shown` has what its clients rely on.
       output: z.unknown(),
+      shown: {
+        output: responseShape,
+        body: responsesRequestShape,
+        bodyExample: { model: 'sim.echo', input: 'Where is order 1042?' },
+        events: responseEventShape,
+        eventsExample: responseStreamExample,
+        headers: ['X-Troupe-Paid-By', 'X-Troupe-Ignored'],
+      },
       errors: compatRefusals,
       handle: ({ caller, body, leaving }) => calls.answer(caller, body, leaving),
     }),
@@ -49,6 +63,7 @@ export function responseOperations(calls: ResponseCalls, stored: StoredResponses
         stream: z.literal('false', 'must be false: a stored response is read whole').optional(),
       }),
       output: z.unknown(),
+      shown: { output: responseShape },
       handle: ({ caller, params: { id } }) => stored.read(caller.scope, storable(id)),
     }),
     declare({

@@ -12,7 +12,13 @@ import {
   streamedAnswer,
   toNobody,
 } from '../calls/index.js';
-import { callOf, ignoredHeader, ResponseFrames, type ResponsesRequest } from '../compat/index.js';
+import {
+  callOf,
+  checkAddresses,
+  ignoredHeader,
+  ResponseFrames,
+  type ResponsesRequest,
+} from '../compat/index.js';
 import { withStoredItems } from './item-references.js';
 import { idOfRow, shownId } from './response-id.js';
 import { type Conversation, noConversation, type StoredResponses } from './stored-responses.js';
@@ -20,6 +26,8 @@ import { type Conversation, noConversation, type StoredResponses } from './store
 export interface ResponseCallParts {
   readonly calls: Pick<ModelCalls, 'prepare'>;
   readonly stored: StoredResponses;
+  /** Refuses an address that may not be reached from here. */
+  readonly checkUrl: (url: string, field: string) => unknown;
   readonly time: Pick<Time, 'wallMs'>;
   readonly newId: () => string;
   readonly report: (attempted: string, error: unknown) => void;
@@ -42,6 +50,7 @@ export class ResponseCalls {
     const before = await this.#conversation(caller, given.previous_response_id);
     const input = await withStoredItems(asked.input, scope, stored);
     const { request, added, ignored } = callOf({ ...asked, input }, before.messages);
+    checkAddresses({ messages: added }, this.#parts.checkUrl);
     stored.refuseLong(before, added);
     const begin = await calls.prepare({
       scope,

@@ -19,6 +19,7 @@ import { agentRangeQuery, hoursQuery, logQuery, metricsQuery, rangeQuery, sessio
 import { lastHours, rangeOf } from './range.js';
 import * as report from './reports.js';
 import * as shapes from './shapes.js';
+import { readTurns } from './turns.store.js';
 import { readChosenHours, readDays, readHours, readShares } from './totals.store.js';
 
 export interface TelemetryParts {
@@ -28,6 +29,7 @@ export interface TelemetryParts {
 }
 
 const root = '/api/telemetry';
+/** What `health` lists. Clients compare it, so reports that came later are in the documents alone. */
 const paths = [
   'health',
   'metrics',
@@ -198,6 +200,20 @@ export function telemetryOperations({ store, time, version }: TelemetryParts): r
           readGraph(tx, rangeFor(query), query.agent_id),
         );
         return one(report.graphOf(graph));
+      },
+    }),
+    declare({
+      ...common,
+      name: 'telemetry.turns',
+      path: `${root}/turns`,
+      title: 'Turns that began in the last hours: number by status, and latency.',
+      query: hoursQuery,
+      output: oneShape(shapes.turns),
+      async handle({ caller, query: { hours, agent_id: agentId } }: Asked<z.output<typeof hoursQuery>>) {
+        const nowMs = time.wallMs();
+        const range = { from: new Date(nowMs - hours * 3_600_000), to: new Date(nowMs) };
+        const sums = await store.inTenant(caller.scope, (tx) => readTurns(tx, range, agentId));
+        return one(report.turnsOf(sums));
       },
     }),
   ];

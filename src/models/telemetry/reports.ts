@@ -1,4 +1,5 @@
 /** Turns sums into the replies of the endpoints. */
+import type { TurnSums } from './turns.store.js';
 import type { z } from 'zod';
 import type { LogRow, SessionRow } from './log.store.js';
 import type { Graph } from './graph.js';
@@ -39,6 +40,24 @@ export function metricsOf(shares: readonly Share[]): Shape<'metrics'> {
         requests: calls,
         tokens,
       })),
+  };
+}
+
+export function turnsOf({ byStatus, p50Ms, p95Ms }: TurnSums): Shape<'turns'> {
+  const count = (status: string): number => byStatus[status] ?? 0;
+  return {
+    total: Object.values(byStatus).reduce((sum, turns) => sum + turns, 0),
+    by_status: {
+      queued: count('queued'),
+      running: count('running'),
+      waiting: count('waiting'),
+      completed: count('completed'),
+      failed: count('failed'),
+      timeout: count('timeout'),
+      cancelled: count('cancelled'),
+      blocked: count('blocked'),
+    },
+    latency: { p50_ms: p50Ms, p95_ms: p95Ms },
   };
 }
 

@@ -13,7 +13,7 @@ export {
 export { usageGroups, type UsageGroup, type UsageReport, usageTotals } from './totals.store.js';
 export type { CallRow } from './calls.store.js';
 export { type ClosedRow, openedTable, type OpenedRow, type RecordedRow } from './usage.store.js';
-export { blankPreviews, forgetCalls, forgetUsage } from './retention.store.js';
+export { blankPreviews, blankPreviewsOfSession, forgetCalls, forgetUsage } from './retention.store.js';
 export { usageRemovals } from './removal.store.js';
 export { sumDays } from './days.store.js';
 export { dropExpiredMonths } from './partitions.store.js';

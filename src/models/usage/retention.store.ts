@@ -36,6 +36,31 @@ export async function blankPreviews(tx: TenantTransaction, before: Date, rowsMax
   return count;
 }
 
+const blankedCall = z.object({ started_at: z.string() });
+
+/**
+ * Blanks the previews of at most `rowsMax` calls of a session, from a time on. Returns the time from which the next batch
+ * goes on, or undefined at the end.
+ */
+export async function blankPreviewsOfSession(
+  tx: TenantTransaction,
+  sessionId: string,
+  from: string | undefined,
+  rowsMax: number,
+): Promise<string | undefined> {
+  const { tenantId } = tx.scope;
+  const blankedCalls = await tx.any(sql.type(blankedCall)`
+    with gone as (
+      update calls set input_preview = '', output_preview = '' where (tenant_id, started_at, call_id) in (
+        select tenant_id, started_at, call_id from calls
+        where tenant_id = ${tenantId} and session_id = ${sessionId}
+          and started_at >= ${from ?? '-infinity'}::timestamptz and (input_preview <> '' or output_preview <> '')
+        order by started_at limit ${rowsMax} for update)
+      returning started_at)
+    select started_at::text from gone order by gone.started_at`);
+  return blankedCalls.length < rowsMax ? undefined : blankedCalls.at(-1)?.started_at;
+}
+
 export async function forgetCalls(tx: TenantTransaction, before: Date, rowsMax: number): Promise<number> {
   const { tenantId } = tx.scope;
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`

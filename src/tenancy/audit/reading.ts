@@ -3,6 +3,7 @@ import type { Store } from '../../infra/storage/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { isUuid } from '../../kernel/uuid.js';
 import { type EntryFilter, type EntryRow, listEntries } from './reading.store.js';
+import { named } from '../../http/operations/index.js';
 
 /** The names of users and keys, from their owners. */
 export interface Names {
@@ -12,17 +13,20 @@ export interface Names {
 
 const kinds = ['user', 'key', 'operator', 'system'] as const;
 
-export const entryShape = z.object({
-  id: z.uuid(),
-  at: z.iso.datetime(),
-  actor: z.object({ kind: z.enum(kinds), id: z.string().nullable(), name: z.string() }),
-  action: z.string(),
-  target: z.object({ kind: z.string(), id: z.string().nullable(), name: z.string().nullable() }),
-  address: z.string().nullable(),
-  request_id: z.string().nullable(),
-  changes: z.record(z.string(), z.object({ old: z.unknown(), new: z.unknown() })),
-  outcome: z.enum(['done', 'refused']),
-});
+export const entryShape = named(
+  'AuditEntry',
+  z.object({
+    id: z.uuid(),
+    at: z.iso.datetime(),
+    actor: z.object({ kind: z.enum(kinds), id: z.string().nullable(), name: z.string() }),
+    action: z.string(),
+    target: z.object({ kind: z.string(), id: z.string().nullable(), name: z.string().nullable() }),
+    address: z.string().nullable(),
+    request_id: z.string().nullable(),
+    changes: z.record(z.string(), z.object({ old: z.unknown(), new: z.unknown() })),
+    outcome: z.enum(['done', 'refused']),
+  }),
+);
 export type Entry = z.input<typeof entryShape>;
 
 export class AuditReading {

@@ -61,6 +61,8 @@ export interface Accounts {
   ): Promise<boolean>;
   overview(userId: string): Promise<Pick<SignedIn['data'], 'user' | 'tenants'>>;
   /** Part of another transaction that signs a user in; the reply is built after its commit. */
+  /** For a person whom the external issuer named. */
+  signInAs(userId: string, address: string): Promise<SignedIn>;
   admit(tx: DirectoryTransaction, user: UserRow): Promise<Admitted>;
   answerFor(entry: Admitted): Promise<SignedIn>;
   /**
@@ -227,6 +229,22 @@ export function createAccounts(dependencies: {
           : await userByKnownClient(email, password, address, refreshToken);
       const entry = await store.directory(async (tx) => {
         const user = await confirm(tx, { by: 'password', user: shown });
+        await recordAudit(tx, {
+          tenantId: null,
+          actor: `user:${user.id}`,
+          action: 'user.signed-in',
+          subject: `user:${user.id}`,
+          details: { address },
+        });
+        return admit(tx, user);
+      });
+      return answerFor(entry);
+    },
+
+    async signInAs(userId, address) {
+      const entry = await store.directory(async (tx) => {
+        const user = await findUser(tx, userId);
+        if (user === null || user.disabled) throw new PlatformError('invalid_token');
         await recordAudit(tx, {
           tenantId: null,
           actor: `user:${user.id}`,

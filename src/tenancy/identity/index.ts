@@ -8,6 +8,7 @@ import type { EndAccess } from './account-taking.js';
 import { createAccountChanges } from './account-changes.js';
 import { accountOperations } from './account-operations.js';
 import { type Accounts, createAccounts } from './accounts.js';
+import { browserSessionOperations } from './browser-session-operations.js';
 import { topics } from './changes.js';
 import { createKeySignIn } from './key-sign-in.js';
 import { memberOperations } from './member-operations.js';
@@ -15,6 +16,7 @@ import { createMembers } from './members.js';
 import { createMemberships, type Memberships } from './memberships.js';
 import { identityOperations } from './operations.js';
 import { createNewTenants } from './new-tenants.js';
+import { createOutsideCode, type OutsideClientSettings } from './outside-code.js';
 import { createOutsideIssuer, type OutsideIssuerSettings } from './outside-issuer.js';
 import { createOutsideSignIn } from './outside-sign-in.js';
 import { createPasswordReset } from './password-reset.js';
@@ -75,6 +77,8 @@ export type IdentityPlatform = Pick<Platform, 'store' | 'changes' | 'time' | 'id
 export interface IdentityOptions {
   readonly sealer: Sealer;
   readonly outsideIssuer?: OutsideIssuerSettings | undefined;
+  /** By which people sign in to the console at the issuer. */
+  readonly outsideClient?: OutsideClientSettings | undefined;
   readonly passwords?: PasswordSettings | undefined;
   /** The number of tenants that one address may make per day; a default applies. */
   readonly newTenantsPerAddress?: number | undefined;
@@ -173,11 +177,15 @@ export async function createIdentity(
   const members = createMembers({ store, changes, endAccess: options.endAccess, nowMs });
   const suspension = createSuspension({ store, changes, nowMs });
   const memberships = createMemberships(store, isFresh);
+  const signInOutside = createOutsideSignIn({ store, changes, endAccess: options.endAccess, nowMs });
+  const outsideCode =
+    options.outsideClient &&
+    createOutsideCode(options.outsideClient, { signIn: signInOutside, time, publicUrl });
   const verified = createVerifiedTokens({
     store,
     tokens,
     outsideIssuer: outsideIssuer && createOutsideIssuer(outsideIssuer, time),
-    signInOutside: createOutsideSignIn({ store, changes, endAccess: options.endAccess, nowMs }),
+    signInOutside,
     nowMs,
     isFresh,
   });
@@ -208,6 +216,14 @@ export async function createIdentity(
   return {
     operations: [
       ...identityOperations({ accounts, families, keys }),
+      ...browserSessionOperations({
+        accounts,
+        families,
+        publicUrl,
+        registration: registration.policy,
+        verifyEmail,
+        outsideCode,
+      }),
       ...accountOperations({ verification, passwordReset, accountChanges, keySignIn }),
       ...tenantOperations(tenants, options.isKnownModel ?? (() => true)),
       ...memberOperations(members),

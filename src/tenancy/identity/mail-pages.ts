@@ -23,6 +23,7 @@ function scriptOf(address: string, values: string): string {
       status.textContent = answer.message;
       if (response.ok) {
         form.hidden = true;
+        document.querySelector('#console').hidden = false;
         history.replaceState(null, '', location.pathname);
         return;
       }

@@ -1,4 +1,4 @@
-import { createRemoteJWKSet, errors as joseErrors, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { createRemoteJWKSet, errors as joseErrors, jwtVerify } from 'jose';
 import { z } from 'zod';
 import { type Time, withinSignal } from '../../../cluster/index.js';
 import { PlatformError } from '../../kernel/errors.js';
@@ -36,7 +36,13 @@ const metadataBytesMax = 256 * 1024;
 const retryEveryMs = 5_000;
 const clockToleranceSeconds = 30;
 
-const discovery = z.object({ issuer: z.string(), jwks_uri: z.url({ protocol: /^https?$/ }) });
+const webAddress = z.url({ protocol: /^https?$/ });
+const discovery = z.object({
+  issuer: z.string(),
+  jwks_uri: webAddress,
+  authorization_endpoint: webAddress.optional(),
+  token_endpoint: webAddress.optional(),
+});
 /** The maximum of OpenID Connect. */
 const subjectCharactersMax = 255;
 
@@ -50,20 +56,10 @@ const claims = z.object({
 
 export function createOutsideIssuer(settings: OutsideIssuerSettings, time: Time): OutsideIssuer {
   const nowMs = (): number => time.wallMs();
-  let keys: Promise<JWTVerifyGetKey> | undefined;
-  let failedAtMs = -Infinity;
-
-  function keySet(): Promise<JWTVerifyGetKey> {
-    if (keys === undefined) {
-      if (nowMs() - failedAtMs < retryEveryMs) return Promise.reject(unavailable());
-      keys = discover(settings.issuer, time).catch((cause: unknown) => {
-        keys = undefined;
-        failedAtMs = nowMs();
-        throw unavailable(cause);
-      });
-    }
-    return keys;
-  }
+  const keySet = remembered(time, async () => {
+    const { jwks_uri } = await discover(settings.issuer, time);
+    return createRemoteJWKSet(new URL(jwks_uri), { timeoutDuration: requestTimeoutMs });
+  });
 
   return {
     issuer: settings.issuer,
@@ -92,7 +88,37 @@ export async function examineIssuer(issuer: string, time: Time): Promise<void> {
   await discover(issuer, time);
 }
 
-async function discover(issuer: string, time: Time): Promise<JWTVerifyGetKey> {
+/** Where a browser signs in at the issuer, and where its code is exchanged. */
+export function discoverEndpoints(
+  issuer: string,
+  time: Time,
+): () => Promise<{ readonly authorization_endpoint: string; readonly token_endpoint: string }> {
+  return remembered(time, async () => {
+    const { authorization_endpoint, token_endpoint } = await discover(issuer, time);
+    if (authorization_endpoint === undefined || token_endpoint === undefined)
+      throw new Error(`${issuer} names no endpoints for the sign-in of a browser`);
+    return { authorization_endpoint, token_endpoint };
+  });
+}
+
+/** Reads once; a failure is remembered for a moment. */
+function remembered<T>(time: Time, read: () => Promise<T>): () => Promise<T> {
+  let found: Promise<T> | undefined;
+  let failedAtMs = -Infinity;
+  return () => {
+    if (found === undefined) {
+      if (time.wallMs() - failedAtMs < retryEveryMs) return Promise.reject(unavailable());
+      found = read().catch((cause: unknown) => {
+        found = undefined;
+        failedAtMs = time.wallMs();
+        throw unavailable(cause);
+      });
+    }
+    return found;
+  };
+}
+
+async function discover(issuer: string, time: Time): Promise<z.output<typeof discovery>> {
   const address = new URL(`${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`);
   const late = (): Error => new Error(`${address.href} did not answer within ${requestTimeoutMs} ms`);
   const text = await withinSignal(time, requestTimeoutMs, undefined, late, async (signal) => {
@@ -106,7 +132,7 @@ async function discover(issuer: string, time: Time): Promise<JWTVerifyGetKey> {
   if (metadata.issuer !== issuer) {
     throw new Error(`${address.href} speaks for ${metadata.issuer}, not for ${issuer}`);
   }
-  return createRemoteJWKSet(new URL(metadata.jwks_uri), { timeoutDuration: requestTimeoutMs });
+  return metadata;
 }
 
 /** jose throws its general error if the key address answers anything but 200; fetch throws a TypeError. */

@@ -3,7 +3,7 @@ import { budgetShape } from '../../kernel/budget.js';
 import { modelAliases } from '../../kernel/model-aliases.js';
 import { retentionOf, retentionShape } from '../../kernel/retention.js';
 import { roles } from '../../kernel/caller.js';
-import { oneShape } from '../../http/operations/index.js';
+import { named, oneShape } from '../../http/operations/index.js';
 import type { DirectoryTransaction } from '../../infra/storage/index.js';
 import { plans, tenantSettings } from '../../kernel/plans/index.js';
 import type { MemberRow } from './members.store.js';
@@ -11,26 +11,35 @@ import type { OwnTenantRow, TenantRow } from './tenants.store.js';
 import { findNames, type UserRow } from './users.store.js';
 
 /** The replies of this subject, and their conversion from rows. */
-export const userShape = z.object({
-  id: z.uuid(),
-  email: z.string(),
-  name: z.string(),
-  email_verified: z.boolean().describe('Whether the owner has proved to read mail at this address.'),
-});
+export const userShape = named(
+  'User',
+  z.object({
+    id: z.uuid(),
+    email: z.string(),
+    name: z.string(),
+    email_verified: z.boolean().describe('Whether the owner has proved to read mail at this address.'),
+  }),
+);
 
-export const ownTenantShape = z.object({
-  id: z.uuid(),
-  name: z.string(),
-  role: z.enum(roles),
-  plan: z.enum(plans),
-});
+export const ownTenantShape = named(
+  'OwnTenant',
+  z.object({
+    id: z.uuid(),
+    name: z.string(),
+    role: z.enum(roles),
+    plan: z.enum(plans),
+  }),
+);
 
-export const tokenPairShape = z.object({
-  access_token: z.string(),
-  refresh_token: z.string(),
-  token_type: z.literal('Bearer'),
-  expires_in: z.int(),
-});
+export const tokenPairShape = named(
+  'TokenPair',
+  z.object({
+    access_token: z.string(),
+    refresh_token: z.string(),
+    token_type: z.literal('Bearer'),
+    expires_in: z.int(),
+  }),
+);
 
 /** The reply to every kind of sign-in. */
 export const signedInShape = oneShape(
@@ -39,35 +48,47 @@ export const signedInShape = oneShape(
 
 export type SignedIn = z.input<typeof signedInShape>;
 
-export const tenantShape = ownTenantShape.extend({
-  created_at: z.iso.datetime(),
-  budget: budgetShape.optional().describe('Shown where it is set.'),
-});
+export const tenantShape = named(
+  'Tenant',
+  ownTenantShape.extend({
+    created_at: z.iso.datetime(),
+    budget: named('Budget', budgetShape).optional().describe('Shown where it is set.'),
+  }),
+);
 
 /** One tenant with what holds for its data. */
-export const keptTenantShape = tenantShape.extend({
-  retention: retentionShape.describe('For how many days rows are kept.'),
-  model_aliases: modelAliases.optional().describe("The tenant's own names of models, where it has any."),
-});
+export const keptTenantShape = named(
+  'TenantDetail',
+  tenantShape.extend({
+    retention: named('Retention', retentionShape).describe('For how many days rows are kept.'),
+    model_aliases: modelAliases.optional().describe("The tenant's own names of models, where it has any."),
+  }),
+);
 
-export const memberShape = z.object({
-  id: z.uuid().describe("The user's id."),
-  user_id: z.uuid().describe("The user's id."),
-  email: z.string(),
-  name: z.string(),
-  role: z.enum(roles),
-  phone: z.string().nullable(),
-  external_id: z.string().nullable(),
-  created_at: z.iso.datetime().describe('When the user joined.'),
-});
+export const memberShape = named(
+  'Member',
+  z.object({
+    id: z.uuid().describe("The user's id."),
+    user_id: z.uuid().describe("The user's id."),
+    email: z.string(),
+    name: z.string(),
+    role: z.enum(roles),
+    phone: z.string().nullable(),
+    external_id: z.string().nullable(),
+    created_at: z.iso.datetime().describe('When the user joined.'),
+  }),
+);
 
-export const plannedTenantShape = z.object({
-  id: z.uuid(),
-  name: z.string(),
-  plan: z.enum(plans),
-  settings: tenantSettings.describe('Figures that override those of the plan.'),
-  created_at: z.iso.datetime(),
-});
+export const plannedTenantShape = named(
+  'PlannedTenant',
+  z.object({
+    id: z.uuid(),
+    name: z.string(),
+    plan: z.enum(plans),
+    settings: tenantSettings.describe('Figures that override those of the plan.'),
+    created_at: z.iso.datetime(),
+  }),
+);
 
 export function userFrom(row: UserRow): z.input<typeof userShape> {
   return { id: row.id, email: row.email, name: nameOf(row), email_verified: row.email_verified };

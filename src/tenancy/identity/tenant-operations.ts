@@ -4,14 +4,18 @@ import { actorOf } from '../../kernel/caller.js';
 import { invalidField } from '../../kernel/errors.js';
 import {
   declare,
+  idempotencyHeader,
+  JsonReply,
   list,
   listShape,
   one,
   oneShape,
   type Operation,
   operator,
+  replayed,
   tenantUserAt,
   user,
+  validKey,
 } from '../../http/operations/index.js';
 import { plans, tenantSettings } from '../../kernel/plans/index.js';
 import { type ModelAliases, modelAliases } from '../../kernel/model-aliases.js';
@@ -57,7 +61,9 @@ export function tenantOperations(
       name: 'tenants.create',
       method: 'POST',
       audit: { action: 'tenants.create', by: 'subject' },
-      idempotency: { exempt: 'its caller has no tenant yet, where keys are kept' },
+      idempotency: {
+        exempt: 'its caller has no tenant yet, where keys are kept; the new tenant keeps the key',
+      },
       path: '/api/tenants',
       title: 'Create a tenant as its owner',
       description:
@@ -66,9 +72,16 @@ export function tenantOperations(
       body: z.object({ name: displayName }),
       output: oneTenant,
       status: 201,
-      errors: ['conflict'],
-      handle: async ({ caller, body }) =>
-        one(tenantFrom(await tenants.create(caller.userId, body.name, caller.address))),
+      headers: [idempotencyHeader],
+      errors: ['conflict', 'idempotency_key_reused'],
+      async handle({ caller, body, headers }) {
+        const key = headers[idempotencyHeader] ?? '';
+        const { tenant, isRepeat } = await tenants.create(caller.userId, body.name, {
+          address: caller.address,
+          idempotencyKey: key === '' ? undefined : validKey(key),
+        });
+        return isRepeat ? new JsonReply(one(tenantFrom(tenant)), 201, replayed) : one(tenantFrom(tenant));
+      },
     }),
     declare({
       name: 'tenants.list',

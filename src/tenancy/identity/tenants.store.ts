@@ -25,14 +25,40 @@ const columns = sql.fragment`id, name, plan, settings, created_at, retention`;
 
 export function insertTenant(
   tx: DirectoryTransaction,
-  tenant: { readonly id: string; readonly name: string; readonly plan: Plan; readonly madeBy?: string },
+  tenant: {
+    readonly id: string;
+    readonly name: string;
+    readonly plan: Plan;
+    readonly madeBy?: string;
+    readonly request?: NewTenantRequest | undefined;
+  },
 ): Promise<TenantRow> {
+  const { key = null, body = null } = tenant.request ?? {};
   return tx.one(
     sql.type(tenantRow)`
-      insert into tenants (id, name, plan, made_by)
-      values (${tenant.id}, ${tenant.name}, ${tenant.plan}, ${tenant.madeBy ?? null})
+      insert into tenants (id, name, plan, made_by, request_key, request_body)
+      values (${tenant.id}, ${tenant.name}, ${tenant.plan}, ${tenant.madeBy ?? null},
+        ${key === null ? null : sql.binary(key)}, ${body === null ? null : sql.binary(body)})
       returning ${columns}`,
   );
+}
+
+/** The hashes of a request with an `Idempotency-Key`. */
+export interface NewTenantRequest {
+  readonly key: Buffer;
+  readonly body: Buffer;
+}
+
+const repeated = sql.type(tenantRow.extend({ request_body: z.instanceof(Uint8Array) }));
+
+/** The tenant that the user made by a request with this key in the last 24 hours. Older keys are free again. */
+export async function findMadeBy(tx: DirectoryTransaction, userId: string, key: Buffer) {
+  await tx.query(sql.typeAlias('nothing')`
+    update tenants set request_key = null, request_body = null
+    where made_by = ${userId} and request_key is not null and created_at <= now() - interval '24 hours'`);
+  return tx.maybeOne(repeated`
+    select ${columns}, request_body from tenants
+    where made_by = ${userId} and request_key = ${sql.binary(key)} and deleting_at is null`);
 }
 
 /** Oldest membership first. */

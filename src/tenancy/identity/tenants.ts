@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import {
   patchedRetention,
@@ -14,10 +15,12 @@ import type { ChangeFeed, Store } from '../../infra/storage/index.js';
 import { announceMembership, announceTenant, settled } from './changes.js';
 import { insertMembership } from './memberships.store.js';
 import type { NewTenants } from './new-tenants.js';
+import { lockUser } from './new-tenants.store.js';
 import type { SecretRandom } from './secrets.js';
 import {
   changeTenant,
   claimSweep,
+  findMadeBy,
   insertTenant,
   listTenants,
   lockTenant,
@@ -32,8 +35,15 @@ import {
 } from './tenants.store.js';
 
 export interface Tenants {
-  /** Makes a tenant on plan `free` with the user as its owner. */
-  create(userId: string, name: string, address: string): Promise<OwnTenantRow>;
+  /**
+   * Makes a tenant on plan `free` with the user as its owner. A repeat with the same `Idempotency-Key` within a day gets
+   * the tenant that the first request made, under its first name.
+   */
+  create(
+    userId: string,
+    name: string,
+    from: { readonly address: string; readonly idempotencyKey?: string | undefined },
+  ): Promise<{ readonly tenant: OwnTenantRow; readonly isRepeat: boolean }>;
   listOf(userId: string): Promise<readonly OwnTenantRow[]>;
   read(scope: TenantScope, role: Role): Promise<OwnTenantRow>;
   /** Null removes the budget or restores the default; a missing field stays. In force when it returns. */
@@ -96,11 +106,26 @@ export function createTenants(dependencies: {
   };
 
   return {
-    async create(userId, name, address) {
+    async create(userId, name, { address, idempotencyKey }) {
+      const request =
+        idempotencyKey === undefined ? undefined : { key: digest(idempotencyKey), body: digest(name) };
       const { tenant, change } = await store.directory(async (tx) => {
+        // Of two concurrent requests with a key the second waits here, and finds what the first made.
+        await lockUser(tx, userId);
+        const known = request === undefined ? null : await findMadeBy(tx, userId, request.key);
+        if (known !== null) {
+          if (!request?.body.equals(known.request_body)) throw new PlatformError('idempotency_key_reused');
+          return { tenant: { ...known, name }, change: undefined };
+        }
         await newTenants.checkUser(tx, userId);
         await newTenants.countForAddress(tx, address);
-        const made = await insertTenant(tx, { id: random.uuid(), name, plan: 'free', madeBy: userId });
+        const made = await insertTenant(tx, {
+          id: random.uuid(),
+          name,
+          plan: 'free',
+          madeBy: userId,
+          request,
+        });
         await insertMembership(tx, { tenantId: made.id, userId, role: 'owner' });
         await recordAudit(tx, {
           tenantId: made.id,
@@ -111,7 +136,7 @@ export function createTenants(dependencies: {
         return { tenant: made, change: await announceMembership(tx, made.id, userId) };
       });
       await settled(changes, change);
-      return { ...tenant, role: 'owner' };
+      return { tenant: { ...tenant, role: 'owner' }, isRepeat: change === undefined };
     },
 
     listOf: (userId) => store.directory((tx) => tenantsOfUser(tx, userId)),
@@ -184,4 +209,8 @@ function mergedSettings(before: TenantSettings, patch: PlanChange['settings']): 
     ([, figure]) => figure !== null && figure !== undefined,
   );
   return tenantSettings.parse(Object.fromEntries(merged));
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
 }

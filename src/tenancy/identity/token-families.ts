@@ -20,7 +20,7 @@ import { findUser, isDisabled } from './users.store.js';
  * includes a client that sends one token twice at once, or repeats a request whose answer was lost; it must sign in
  * again.
  */
-const familyLifetimeMs = 30 * 86_400_000;
+export const familyLifetimeMs = 30 * 86_400_000;
 const sweptRowsMax = 10_000;
 
 /** The tokens of a sign-in or a renewal. */
@@ -43,6 +43,8 @@ export interface TokenFamilies {
   /** Called after that transaction. */
   pairOf(family: StartedFamily): Promise<TokenPair>;
   refresh(refreshToken: string): Promise<TokenPair>;
+  /** An access token for the holder of the family's present refresh token, which stays valid. */
+  renewAccess(refreshToken: string): Promise<{ readonly userId: string } & Omit<TokenPair, 'refresh_token'>>;
   end(refreshToken: string): Promise<void>;
   sweep(): Promise<void>;
 }
@@ -71,7 +73,8 @@ export function createTokenFamilies(dependencies: {
     };
   }
 
-  async function rotate(tx: DirectoryTransaction, refreshToken: string): Promise<Refreshed> {
+  /** The family of its present refresh token. A token that was used before ends it. */
+  async function familyOf(tx: DirectoryTransaction, refreshToken: string): Promise<Refreshed> {
     const now = new Date(nowMs());
     const hash = hashOfToken(refreshToken);
     const found = await lockRefreshToken(tx, hash, now);
@@ -83,10 +86,39 @@ export function createTokenFamilies(dependencies: {
       return { outcome: 'replayed', change: await announceFamilyEnded(tx, familyId) };
     }
     if ((await findUser(tx, userId))?.disabled !== false) return { outcome: 'disabled' };
+    return { outcome: 'refreshed', family: { userId, familyId, refreshToken } };
+  }
+
+  async function rotate(tx: DirectoryTransaction, refreshToken: string): Promise<Refreshed> {
+    const found = await familyOf(tx, refreshToken);
+    if (found.outcome !== 'refreshed') return found;
+    const { familyId } = found.family;
+    const now = new Date(nowMs());
     const next = newToken(random);
-    await useRefreshToken(tx, { hash, familyId, now, expiresAt: new Date(nowMs() + familyLifetimeMs) });
+    await useRefreshToken(tx, {
+      hash: hashOfToken(refreshToken),
+      familyId,
+      now,
+      expiresAt: new Date(nowMs() + familyLifetimeMs),
+    });
     await insertRefreshToken(tx, { hash: hashOfToken(next), familyId, issuedAt: now });
-    return { outcome: 'refreshed', family: { userId, familyId, refreshToken: next } };
+    return { outcome: 'refreshed', family: { ...found.family, refreshToken: next } };
+  }
+
+  /** The end of a replayed family must be committed, so the refusal is thrown after the transaction. */
+  async function admitted(
+    refreshToken: string,
+    step: (tx: DirectoryTransaction, refreshToken: string) => Promise<Refreshed>,
+  ): Promise<StartedFamily> {
+    const result = await store.directory((tx) => step(tx, refreshToken));
+    if (result.outcome === 'replayed') await settled(changes, result.change);
+    if (result.outcome === 'disabled') throw accountDisabled();
+    if (result.outcome !== 'refreshed') {
+      throw new PlatformError('invalid_token', {
+        message: 'The refresh token is not valid or has expired. Sign in again.',
+      });
+    }
+    return result.family;
   }
 
   return {
@@ -109,17 +141,12 @@ export function createTokenFamilies(dependencies: {
 
     pairOf,
 
-    async refresh(refreshToken) {
-      // The end of a replayed family must be committed, so the refusal is thrown after the transaction.
-      const result = await store.directory((tx) => rotate(tx, refreshToken));
-      if (result.outcome === 'replayed') await settled(changes, result.change);
-      if (result.outcome === 'disabled') throw accountDisabled();
-      if (result.outcome !== 'refreshed') {
-        throw new PlatformError('invalid_token', {
-          message: 'The refresh token is not valid or has expired. Sign in again.',
-        });
-      }
-      return pairOf(result.family);
+    refresh: async (refreshToken) => pairOf(await admitted(refreshToken, rotate)),
+
+    async renewAccess(refreshToken) {
+      const family = await admitted(refreshToken, familyOf);
+      const { refresh_token: _, ...access } = await pairOf(family);
+      return { userId: family.userId, ...access };
     },
 
     async end(refreshToken) {

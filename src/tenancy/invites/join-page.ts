@@ -22,6 +22,13 @@ const script = `
         form.hidden = true;
         history.replaceState(null, '', location.pathname);
         status.textContent = 'You have joined. From now on, sign in as ' + answer.data.user.email + '.';
+        // Signs this browser in, so that the console opens. Without it, the console asks for the password.
+        await fetch('/api/console/session', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ refresh_token: answer.data.refresh_token }),
+        }).catch(() => undefined);
+        document.querySelector('#console').hidden = false;
         return;
       }
       status.textContent = answer.message;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { roles } from '../../kernel/caller.js';
 import { displayName, emailAddress, givenPassword, signedInShape } from '../identity/index.js';
 import {
+  named,
   anyone,
   anyoneOrUser,
   declare,
@@ -24,15 +25,18 @@ const path = '/api/tenants/:id/invites';
 /** Far above the length of an issued token. */
 const token = z.string().min(1).max(512);
 
-const inviteShape = z.object({
-  id: z.uuid(),
-  email: z.string(),
-  role: z.enum(roles),
-  status: z.literal('pending'),
-  invited_by: z.uuid().describe('The id of the user, or of the API key, that sent it.'),
-  created_at: z.iso.datetime(),
-  expires_at: z.iso.datetime(),
-});
+const inviteShape = named(
+  'Invite',
+  z.object({
+    id: z.uuid(),
+    email: z.string(),
+    role: z.enum(roles),
+    status: z.literal('pending'),
+    invited_by: z.uuid().describe('The id of the user, or of the API key, that sent it.'),
+    created_at: z.iso.datetime(),
+    expires_at: z.iso.datetime(),
+  }),
+);
 
 export function inviteOperations(
   invites: Invites,

@@ -4,6 +4,7 @@ import { roles } from '../../kernel/caller.js';
 import { rangeFrom } from './key-rules.js';
 import { keyPrefixes } from './key-text.js';
 import { tiers } from './tiers.js';
+import { named } from '../../http/operations/index.js';
 
 const daysMax = 36_500;
 
@@ -49,35 +50,38 @@ const allowedIps = z
 const limits = { budget: budgetShape.nullish(), allowed_models: allowedModels, allowed_ips: allowedIps };
 
 /** What `PATCH /api/keys/:keyId` changes; null removes, and a missing field stays. */
-export const keyPatch = z.object({ description: fields.description, ...limits });
+export const keyPatch = named('ApiKeyPatch', z.object({ description: fields.description, ...limits }));
 
 /** The settings of a new key. REST cannot make a key with role owner. */
-export const newKey = z
-  .object({
-    ...fields,
-    role: z.enum(['admin', 'editor', 'member']).default('admin'),
-    rate_limit_per_minute: fields.rateLimitPerMinute.describe('The same as `rateLimitPerMinute`.'),
-    quota_limit: fields.quotaLimit.describe('The same as `quotaLimit`.'),
-    expires_in_days: fields.expiresInDays.describe('The same as `expiresInDays`.'),
-    ...limits,
-  })
-  .transform(
-    ({
-      rate_limit_per_minute: rate,
-      quota_limit: quota,
-      expires_in_days: days,
-      allowed_models: models,
-      allowed_ips: ips,
-      ...given
-    }) => ({
-      ...given,
-      rateLimitPerMinute: given.rateLimitPerMinute ?? rate,
-      quotaLimit: given.quotaLimit ?? quota,
-      expiresInDays: given.expiresInDays ?? days,
-      allowedModels: models,
-      allowedIps: ips,
-    }),
-  );
+export const newKey = named(
+  'NewApiKey',
+  z
+    .object({
+      ...fields,
+      role: z.enum(['admin', 'editor', 'member']).default('admin'),
+      rate_limit_per_minute: fields.rateLimitPerMinute.describe('The same as `rateLimitPerMinute`.'),
+      quota_limit: fields.quotaLimit.describe('The same as `quotaLimit`.'),
+      expires_in_days: fields.expiresInDays.describe('The same as `expiresInDays`.'),
+      ...limits,
+    })
+    .transform(
+      ({
+        rate_limit_per_minute: rate,
+        quota_limit: quota,
+        expires_in_days: days,
+        allowed_models: models,
+        allowed_ips: ips,
+        ...given
+      }) => ({
+        ...given,
+        rateLimitPerMinute: given.rateLimitPerMinute ?? rate,
+        quotaLimit: given.quotaLimit ?? quota,
+        expiresInDays: given.expiresInDays ?? days,
+        allowedModels: models,
+        allowedIps: ips,
+      }),
+    ),
+);
 
 /** The settings of a key that the operator makes: role owner is allowed. */
 export const operatorKey = z
@@ -119,60 +123,75 @@ const shownLimits = {
   allowed_ips: z.array(z.string()).optional(),
 };
 
-export const createdKey = z.object({
-  id: z.uuid(),
-  api_key: z.string(),
-  prefix: z.enum(keyPrefixes),
-  suffix: z.string(),
-  name: z.string(),
-  role,
-  rate_limit_per_minute: z.number(),
-  ...shownLimits,
-  calculated_tier: z.enum(tiers),
-  expires_at: moment.nullable(),
-});
+export const createdKey = named(
+  'CreatedApiKey',
+  z.object({
+    id: z.uuid(),
+    api_key: z.string(),
+    prefix: z.enum(keyPrefixes),
+    suffix: z.string(),
+    name: z.string(),
+    role,
+    rate_limit_per_minute: z.number(),
+    ...shownLimits,
+    calculated_tier: z.enum(tiers),
+    expires_at: moment.nullable(),
+  }),
+);
 
-const creator = z
-  .object({ id: z.uuid().nullable(), name: z.string() })
-  .describe('The user or the API key that made the key; the id is null for the operator.');
+const creator = named(
+  'ApiKeyCreator',
+  z
+    .object({ id: z.uuid().nullable(), name: z.string() })
+    .describe('The user or the API key that made the key; the id is null for the operator.'),
+);
 
-export const listedKey = z.object({
-  id: z.uuid(),
-  name: z.string(),
-  prefix: z.enum(keyPrefixes),
-  suffix: z.string(),
-  status: z.enum(statuses),
-  role,
-  rate_limit_per_minute: z.number(),
-  ...shownLimits,
-  created_by: creator,
-  last_used_at: moment.nullable(),
-});
+export const listedKey = named(
+  'ApiKey',
+  z.object({
+    id: z.uuid(),
+    name: z.string(),
+    prefix: z.enum(keyPrefixes),
+    suffix: z.string(),
+    status: z.enum(statuses),
+    role,
+    rate_limit_per_minute: z.number(),
+    ...shownLimits,
+    created_by: creator,
+    last_used_at: moment.nullable(),
+  }),
+);
 
-export const keyDetail = z.object({
-  id: z.uuid(),
-  name: z.string(),
-  prefix: z.enum(keyPrefixes),
-  suffix: z.string(),
-  status: z.enum(statuses),
-  role,
-  rate_limit_per_minute: z.number(),
-  ...shownLimits,
-  description: z.string().optional(),
-  created_by: creator,
-  calculated_tier: z.enum(tiers),
-  expires_at: moment.nullable(),
-  total_requests: z.number(),
-  tenant: z.object({ id: z.uuid(), name: z.string() }),
-});
+export const keyDetail = named(
+  'ApiKeyDetail',
+  z.object({
+    id: z.uuid(),
+    name: z.string(),
+    prefix: z.enum(keyPrefixes),
+    suffix: z.string(),
+    status: z.enum(statuses),
+    role,
+    rate_limit_per_minute: z.number(),
+    ...shownLimits,
+    description: z.string().optional(),
+    created_by: creator,
+    calculated_tier: z.enum(tiers),
+    expires_at: moment.nullable(),
+    total_requests: z.number(),
+    tenant: z.object({ id: z.uuid(), name: z.string() }),
+  }),
+);
 
-export const keyStats = z.object({
-  total: z.number(),
-  active: z.number(),
-  revoked: z.number(),
-  expired: z.number(),
-  total_requests: z.number(),
-});
+export const keyStats = named(
+  'ApiKeyStats',
+  z.object({
+    total: z.number(),
+    active: z.number(),
+    revoked: z.number(),
+    expired: z.number(),
+    total_requests: z.number(),
+  }),
+);
 
 export const changedRate = z.object({
   key_id: z.uuid(),

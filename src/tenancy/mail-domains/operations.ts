@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  named,
   declare,
   done,
   doneShape,
@@ -17,16 +18,19 @@ import type { MailDomainRow } from './mail-domains.store.js';
 const params = z.object({ id: z.uuid() });
 const moment = z.iso.datetime();
 
-const answer = z.object({
-  id: z.uuid(),
-  domain: z.string(),
-  status: z.enum(['pending', 'verified']),
-  record: z
-    .object({ type: z.literal('TXT'), name: z.string(), value: z.string() })
-    .describe('The record to set in the DNS of the domain.'),
-  created_at: moment,
-  verified_at: moment.nullable(),
-});
+const answer = named(
+  'MailDomain',
+  z.object({
+    id: z.uuid(),
+    domain: z.string(),
+    status: z.enum(['pending', 'verified']),
+    record: z
+      .object({ type: z.literal('TXT'), name: z.string(), value: z.string() })
+      .describe('The record to set in the DNS of the domain.'),
+    created_at: moment,
+    verified_at: moment.nullable(),
+  }),
+);
 
 export function mailDomainOperations(domains: MailDomains): readonly Operation[] {
   return [

@@ -1,12 +1,16 @@
 import { type Time, within } from '../../../cluster/index.js';
 import { addressGroup } from '../../kernel/address.js';
 import type { Caller, KeyCaller, TenantLimits } from '../../kernel/caller.js';
+import type { Ready } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { Admission, Admitted, RateClass, RateFigures } from '../../http/operations/index.js';
 import { dayMs, dayOf, nextDayMs } from './calendar.js';
 import type { Countable, Grants } from './grants.js';
 import { figuresOf, type Now, quotaExceeded, rateLimited, windowFull } from './refusals.js';
+import { SlidingWindow } from './sliding-window.js';
+import { ClientWindows } from './client-windows.js';
+import type { WindowExchange } from './window-exchange.js';
 import { WindowSet } from './window-set.js';
 
 /** Requests of one user in one tenant, in every plan. */
@@ -29,6 +33,8 @@ export interface AdmissionOptions {
   readonly dailyLimits: boolean;
   /** The maximum of each of the four kinds of window. */
   readonly windowsMax: number;
+  /** With it, all nodes count users and addresses together; without it this process counts alone. */
+  readonly exchange?: WindowExchange | undefined;
 }
 
 /** A window in the form that another process can merge. */
@@ -47,7 +53,7 @@ export interface CountedKey extends Pick<KeyCaller, 'keyId' | 'requestsPerMinute
 }
 
 /**
- * The counts of one process: users and addresses, which each process counts for itself, and the tenants and keys that
+ * The counts of one process: users and addresses, of which each process counts its part, and the tenants and keys that
  * it counts for all nodes, because their quota actors are here.
  */
 export class LocalAdmission implements Admission {
@@ -55,39 +61,38 @@ export class LocalAdmission implements Admission {
   readonly #days: Grants;
   readonly #lives: Grants;
   readonly #dailyLimits: boolean;
-  readonly #keys: WindowSet;
-  readonly #tenants: WindowSet;
-  readonly #users: WindowSet;
-  readonly #addresses: WindowSet;
+  readonly #keys: WindowSet<SlidingWindow>;
+  readonly #tenants: WindowSet<SlidingWindow>;
+  readonly #users: ClientWindows;
+  readonly #addresses: ClientWindows;
 
   constructor(options: AdmissionOptions) {
     this.#time = options.time;
     this.#days = options.days;
     this.#lives = options.lives;
     this.#dailyLimits = options.dailyLimits;
-    this.#keys = new WindowSet(options.windowsMax);
-    this.#tenants = new WindowSet(options.windowsMax);
-    this.#users = new WindowSet(options.windowsMax);
-    this.#addresses = new WindowSet(options.windowsMax);
+    this.#keys = new WindowSet(options.windowsMax, () => new SlidingWindow());
+    this.#tenants = new WindowSet(options.windowsMax, () => new SlidingWindow());
+    this.#users = new ClientWindows('user', options);
+    this.#addresses = new ClientWindows('address', options);
   }
 
-  admitRequest(caller: Caller, rate: RateClass): Admitted {
-    const now = this.#now();
-    if (rate === 'uncounted') return { figures: this.#addressFigures(caller.address, now) };
+  admitRequest(caller: Caller, rate: RateClass): Ready<Admitted> {
+    if (rate === 'uncounted') return { figures: this.figuresOfAddress(caller.address) };
     switch (caller.kind) {
       case 'key':
-        return this.admitKey(caller, now);
+        return this.admitKey(caller);
       case 'tenant-user':
-        if (rate === 'model-work') return this.lookAtTenant(caller.scope, caller.limits, now);
-        return count(this.#users, `${caller.scope.tenantId}/${caller.userId}`, userRequestsPerMinute, now);
+        if (rate === 'model-work') return this.lookAtTenant(caller.scope, caller.limits);
+        return this.#users.count(`${caller.scope.tenantId}/${caller.userId}`, userRequestsPerMinute);
       case 'user':
-        return count(this.#users, caller.userId, userRequestsPerMinute, now);
+        return this.#users.count(caller.userId, userRequestsPerMinute);
       case 'anonymous':
         // Model work without a credential is a webhook's, and counts for the tenant that the webhook resolves to.
-        if (rate === 'model-work') return { figures: this.#addressFigures(caller.address, now) };
-        return count(this.#addresses, addressGroup(caller.address), addressRequestsPerMinute, now);
+        if (rate === 'model-work') return { figures: this.figuresOfAddress(caller.address) };
+        return this.#addresses.count(addressGroup(caller.address), addressRequestsPerMinute);
       case 'operator':
-        return { figures: this.#addressFigures(caller.address, now) };
+        return { figures: this.figuresOfAddress(caller.address) };
     }
   }
 
@@ -156,12 +161,13 @@ export class LocalAdmission implements Admission {
   }
 
   figuresOfAddress(address: string): RateFigures {
-    return this.#addressFigures(address, this.#now());
+    return this.#addresses.figures(addressGroup(address), addressRequestsPerMinute);
   }
 
   dropIdle(): void {
     const nowMs = this.#time.monotonicMs();
-    for (const windows of [this.#keys, this.#tenants, this.#users, this.#addresses]) windows.dropIdle(nowMs);
+    for (const windows of [this.#keys, this.#tenants]) windows.dropIdle(nowMs);
+    for (const windows of [this.#users, this.#addresses]) windows.dropIdle();
     this.#days.dropIdle();
     this.#lives.dropIdle();
   }
@@ -229,23 +235,19 @@ export class LocalAdmission implements Admission {
     return { scope, subject: dayOf(now.wallMs), limit: limits.requestsPerDay };
   }
 
-  #addressFigures(address: string, now: Now): RateFigures {
-    return figuresOf(this.#addresses.peek(addressGroup(address)), addressRequestsPerMinute, now);
-  }
-
   #now(): Now {
     return { monotonicMs: this.#time.monotonicMs(), wallMs: this.#time.wallMs() };
   }
 }
 
-function count(windows: WindowSet, name: string, limit: number, now: Now): Admitted {
+function count(windows: WindowSet<SlidingWindow>, name: string, limit: number, now: Now): Admitted {
   const window = windows.window(name);
   if (window.used(now.monotonicMs) >= limit) return windowFull(window, limit, now);
   window.add(now.monotonicMs);
   return { figures: figuresOf(window, limit, now) };
 }
 
-function look(windows: WindowSet, tenantId: string, limits: WorkLimits, now: Now): Admitted {
+function look(windows: WindowSet<SlidingWindow>, tenantId: string, limits: WorkLimits, now: Now): Admitted {
   const window = windows.peek(tenantId);
   const limit = limits.requestsPerMinute;
   if (window !== undefined && window.used(now.monotonicMs) >= limit) return windowFull(window, limit, now);

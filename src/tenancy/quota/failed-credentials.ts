@@ -2,8 +2,8 @@ import { LRUCache } from 'lru-cache';
 import type { Time } from '../../../cluster/index.js';
 import { addressGroup } from '../../kernel/address.js';
 import type { PlatformError } from '../../kernel/errors.js';
-import { type Now, windowFull } from './refusals.js';
-import { WindowSet } from './window-set.js';
+import { ClientWindows } from './client-windows.js';
+import type { WindowExchange } from './window-exchange.js';
 
 /** Far above the rate of a misconfigured client, far below the rate that a search for keys needs. */
 export const failuresPerMinute = 600;
@@ -16,30 +16,23 @@ const checkEveryMs = 100;
  */
 export class FailedCredentials {
   readonly #time: Time;
-  readonly #windows: WindowSet;
+  readonly #windows: ClientWindows;
   readonly #checkedAtMs: LRUCache<string, number>;
 
-  constructor(time: Time, windowsMax: number) {
+  constructor(time: Time, windowsMax: number, exchange?: WindowExchange) {
     this.#time = time;
-    this.#windows = new WindowSet(windowsMax);
+    this.#windows = new ClientWindows('failures', { time, windowsMax, exchange });
     this.#checkedAtMs = new LRUCache({ max: windowsMax });
   }
 
   /** True if the address has used up its failures: its requests may wait behind those of others. */
   isOver(address: string): boolean {
-    const window = this.#windows.peek(addressGroup(address));
-    return window !== undefined && window.used(this.#time.monotonicMs()) >= failuresPerMinute;
+    return this.#windows.used(addressGroup(address)) >= failuresPerMinute;
   }
 
   /** Counts a failure. Returns the refusal if the address has none left. */
   note(address: string): PlatformError | undefined {
-    const window = this.#windows.window(addressGroup(address));
-    const now = this.#now();
-    if (window.used(now.monotonicMs) >= failuresPerMinute) {
-      return windowFull(window, failuresPerMinute, now).refusal;
-    }
-    window.add(now.monotonicMs);
-    return undefined;
+    return this.#windows.countAtOnce(addressGroup(address), failuresPerMinute).refusal;
   }
 
   /** The refusal of a credential whose check is costly, if the address has used its check of this interval. */
@@ -52,9 +45,5 @@ export class FailedCredentials {
       return undefined;
     }
     return this.note(address);
-  }
-
-  #now(): Now {
-    return { monotonicMs: this.#time.monotonicMs(), wallMs: this.#time.wallMs() };
   }
 }

@@ -26,6 +26,7 @@ import { postgresRows, type QuotaRows } from './quota-rows.store.js';
 import { quotaExceeded } from './refusals.js';
 import { FencedGrants, Residents } from './residents.js';
 import type { Reserved } from './token-ledger.js';
+import type { WindowExchange } from './window-exchange.js';
 import { OwnTokens, type Tokens, type TokenSettlement, type TokenRequest } from './tokens.js';
 
 export { monthOf } from './calendar.js';
@@ -34,6 +35,7 @@ export { type CostClaim, type CostReservation, openingMsMax } from './cost-ledge
 export { costRemovals, forgetCosts } from './costs.store.js';
 export type { BudgetThreshold } from './cost-rows.js';
 export { FailedCredentials } from './failed-credentials.js';
+export { type ExchangeCounts, WindowExchange } from './window-exchange.js';
 export { SlidingWindow } from './sliding-window.js';
 export { costsAddedFrom, monthsAddedFrom } from './monthly-usage.store.js';
 export type { Reservation } from './token-ledger.js';
@@ -46,6 +48,8 @@ interface CountingSettings {
   readonly report: (attempted: string, error: unknown) => void;
   /** The maximum of each kind of window and count in memory. */
   readonly tenantsMax?: number;
+  /** With it, all nodes count users and addresses together. */
+  readonly exchange?: WindowExchange | undefined;
 }
 
 export interface QuotaOptions {
@@ -60,6 +64,8 @@ export interface QuotaOptions {
   readonly dailyLimits: boolean;
   /** The maximum of each kind of window and count in memory. */
   readonly tenantsMax?: number;
+  /** With it, all nodes count users and addresses together. */
+  readonly exchange?: WindowExchange | undefined;
   /** With actors one node counts each tenant and its keys for all nodes; without them this process counts for itself. */
   readonly actors?: Actors;
 }
@@ -124,7 +130,7 @@ export function createQuota(
 }
 
 export function countOver(parts: QuotaParts): Quota {
-  const { rows, costRows = noCosts, time, dailyLimits, report, tenantsMax = 100_000 } = parts;
+  const { rows, costRows = noCosts, time, dailyLimits, report, exchange, tenantsMax = 100_000 } = parts;
   const residents = new Residents();
   const grants = (kind: 'day' | 'key'): Grants => {
     const own = rows.grants(kind);
@@ -136,7 +142,7 @@ export function countOver(parts: QuotaParts): Quota {
   };
   const days = grants('day');
   const lives = grants('key');
-  const counts = new LocalAdmission({ time, days, lives, dailyLimits, windowsMax: tenantsMax });
+  const counts = new LocalAdmission({ time, days, lives, dailyLimits, exchange, windowsMax: tenantsMax });
   const usage = new MonthlyUsage((scope, month) => rows.readMonth(scope, month), {
     time,
     tenantsMax,

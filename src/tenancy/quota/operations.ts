@@ -2,15 +2,18 @@ import { z } from 'zod';
 import type { Time } from '../../../cluster/index.js';
 import { type Ready, whenReady } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import { declare, type Operation, tenantCaller } from '../../http/operations/index.js';
+import { named, declare, type Operation, tenantCaller } from '../../http/operations/index.js';
 import { monthResetAt } from './calendar.js';
 
-const quota = z.object({
-  limit: z.number(),
-  used: z.number(),
-  remaining: z.number(),
-  reset_date: z.iso.datetime(),
-});
+const quota = named(
+  'Quota',
+  z.object({
+    limit: z.number(),
+    used: z.number(),
+    remaining: z.number(),
+    reset_date: z.iso.datetime(),
+  }),
+);
 
 export function quotaOperations(
   used: (scope: TenantScope) => Ready<number>,

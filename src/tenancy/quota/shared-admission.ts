@@ -8,8 +8,8 @@ import type { Resident, Residents } from './residents.js';
 import { entryToWire, verdictFromWire } from './wire/admission.js';
 
 /**
- * Admission with one count for all nodes: the tenant's quota actor counts the tenant and its keys; each node counts
- * users and addresses for itself. The owner's node admits a request within its tick. Other nodes send one question for
+ * Admission with one count for all nodes: the tenant's quota actor counts the tenant and its keys; the nodes count users
+ * and addresses together (`ClientWindows`). The owner's node admits a request within its tick. Other nodes send one question for
  * the request and its model work; the count of the work is taken back if the request turns out to be invalid.
  */
 export class SharedAdmission implements Admission {

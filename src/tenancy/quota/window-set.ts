@@ -1,27 +1,28 @@
 import { LRUCache } from 'lru-cache';
-import { SlidingWindow } from './sliding-window.js';
 
 /** Windows by name: created on first use, dropped when idle, bounded in number. */
-export class WindowSet {
-  readonly #windows: LRUCache<string, SlidingWindow>;
+export class WindowSet<Window extends { isIdle(nowMs: number): boolean }> {
+  readonly #windows: LRUCache<string, Window>;
+  readonly #make: () => Window;
 
   /** Beyond `windowsMax`, the least recently used window is dropped with its count. */
-  constructor(windowsMax: number) {
-    this.#windows = new LRUCache({ max: windowsMax });
+  constructor(windowsMax: number, make: () => Window) {
+    this.#windows = new LRUCache<string, Window>({ max: windowsMax });
+    this.#make = make;
   }
 
   get size(): number {
     return this.#windows.size;
   }
 
-  window(name: string): SlidingWindow {
+  window(name: string): Window {
     let window = this.#windows.get(name);
-    if (window === undefined) this.#windows.set(name, (window = new SlidingWindow()));
+    if (window === undefined) this.#windows.set(name, (window = this.#make()));
     return window;
   }
 
   /** Reads a window without creating it or marking it as used. */
-  peek(name: string): SlidingWindow | undefined {
+  peek(name: string): Window | undefined {
     return this.#windows.peek(name);
   }
 

@@ -3,6 +3,7 @@ import { actorOf } from '../../kernel/caller.js';
 import { didYouMean } from '../../kernel/closest-name.js';
 import { invalidField, PlatformError } from '../../kernel/errors.js';
 import {
+  named,
   declare,
   type Operation,
   optionalLimit,
@@ -20,25 +21,28 @@ import { graceMsDefault, publicReference, type SecretDetails, type Secrets, secr
 import { namePattern, refuseOddValue, valueBytesMax } from './secret-rules.js';
 import { secretKinds } from './secrets.store.js';
 
-const secretShape = z.object({
-  id: z.uuid(),
-  name: z.string(),
-  kind: z.enum(secretKinds),
-  provider: z.string().nullable(),
-  allowed_hosts: z.array(z.string()).nullable(),
-  version: z.int().describe('Increases with each new value.'),
-  created_by: z.string(),
-  created_at: z.iso.datetime(),
-  updated_at: z.iso.datetime(),
-  value_changed_at: z.iso.datetime(),
-  previous_value_accepted_until: z.iso
-    .datetime()
-    .nullable()
-    .describe('The previous value is accepted from callers until then.'),
-  references: z
-    .array(z.object({ type: z.string(), id: z.string(), name: z.string() }))
-    .describe('What uses the secret.'),
-});
+const secretShape = named(
+  'Secret',
+  z.object({
+    id: z.uuid(),
+    name: z.string(),
+    kind: z.enum(secretKinds),
+    provider: z.string().nullable(),
+    allowed_hosts: z.array(z.string()).nullable(),
+    version: z.int().describe('Increases with each new value.'),
+    created_by: z.string(),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+    value_changed_at: z.iso.datetime(),
+    previous_value_accepted_until: z.iso
+      .datetime()
+      .nullable()
+      .describe('The previous value is accepted from callers until then.'),
+    references: z
+      .array(z.object({ type: z.string(), id: z.string(), name: z.string() }))
+      .describe('What uses the secret.'),
+  }),
+);
 
 const oneSecret = z.object({ success: z.literal(true), data: secretShape });
 

@@ -100,9 +100,8 @@ export const actors = [
       {
         id: 'ended-actor-keeps-writing',
         rule: 'An activation that has ended starts no further write.',
-        find: `    cell.holder?.close(failure);
-    this.#loop.failWaiting`,
-        replace: `    this.#loop.failWaiting`,
+        find: `    cell.holder?.close(failure);`,
+        replace: ``,
       },
       {
         id: 'running-calls-left-open',

@@ -53,16 +53,22 @@ export const leases = [
     {
       id: 'promise-ignored-at-adoption',
       rule: 'A process adopts no view without a process that it has promised to wait for.',
-      find: `    if (bound.some((process) => includes(this.#view, process) && !includes(view, process))) return;`,
+      find: `    if (this.#promises.bind([this.#view], view)) return;`,
       replace: ``,
     },
     {
       id: 'promise-not-published',
       rule: 'A renewal states how long its sender is bound by promises.',
-      find: `        promisedMs: this.#promises.remainingMs(),
+      find: `        promisedMs: this.#promises.statedMs(this.#isMember() && this.#contact.isAway()),
         holds`,
       replace: `        promisedMs: 0,
         holds`,
+    },
+    {
+      id: 'free-while-it-may-promise',
+      rule: 'A renewal sent while its sender may promise does not call it free.',
+      find: `this.#promises.statedMs(this.#isMember() && this.#contact.isAway())`,
+      replace: `this.#promises.statedMs(!this.#isMember() && this.#contact.isAway())`,
     },
     {
       id: 'promise-not-in-departure',
@@ -121,9 +127,9 @@ export const leases = [
       id: 'confirmation-counts-from-its-end',
       rule: 'The asker counts a confirmed lease from the start of its question.',
       find: `      this.#lease.extend(start);
-      this.#askAtMs`,
+      this.#parts.trace?.record({ event: 'confirm'`,
       replace: `      this.#lease.extend(instantOf(time));
-      this.#askAtMs`,
+      this.#parts.trace?.record({ event: 'confirm'`,
     },
     {
       id: 'unconfirmed-goes-on',
@@ -135,9 +141,9 @@ export const leases = [
       id: 'renewal-counts-from-its-answer',
       rule: 'The right to act counts from the start of a renewal, not from its answer.',
       find: `        this.#lease.extend(start);
-        if (this.#standing`,
+        this.#parts.trace?.record({ event: 'renew'`,
       replace: `        this.#lease.extend(instantOf(this.#parts.time));
-        if (this.#standing`,
+        this.#parts.trace?.record({ event: 'renew'`,
     },
     {
       id: 'own-view-not-restored',

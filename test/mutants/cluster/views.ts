@@ -6,8 +6,8 @@ export const views = [
     {
       id: 'doubt-ignored',
       rule: 'Silence is certainty only if nobody can have confirmed the process meanwhile.',
-      find: `observer.silentMs(process) >= waitMs(config) && this.doubt(process, seized).processes.length === 0;`,
-      replace: `observer.silentMs(process) >= waitMs(config) || this.doubt(process, seized).newest < 0;`,
+      find: `observer.silentMs(process) >= waitMs(config) && this.doubt(seized).processes.length === 0;`,
+      replace: `observer.silentMs(process) >= waitMs(config) || this.doubt(seized).newest < 0;`,
     },
     {
       id: 'certain-before-the-margin',
@@ -16,22 +16,22 @@ export const views = [
       replace: `    return observer.silentMs(process) >= config.seizeSilenceMs && this.doubt`,
     },
     {
-      id: 'own-death-speeds-certainty',
+      id: 'refusal-proves-the-end',
       rule: 'A refusal by a process is no proof that it has stopped acting.',
-      find: `(other) => other !== process && this.#isGone(other), forCertainty`,
-      replace: `(other) => this.#isGone(other), forCertainty`,
+      find: `    if (end === undefined) return false;`,
+      replace: `    if (end === undefined) return this.#context.refusedMs(process) !== undefined;`,
     },
     {
       id: 'certainty-from-view-numbers',
       rule: 'Certainty needs the whole lease after a seizure, a change of view only the right to act.',
-      find: `  doubt(process: ProcessId, { forCertainty }: SeizedNumbers): Opposition {`,
-      replace: `  doubt(process: ProcessId, { forViews: forCertainty }: SeizedNumbers): Opposition {`,
+      find: `  doubt({ forCertainty }: SeizedNumbers): Opposition {`,
+      replace: `  doubt({ forViews: forCertainty }: SeizedNumbers): Opposition {`,
     },
     {
       id: 'awaited-doubt-never-seized',
       rule: 'Doubt about an awaited process leads to a seizure.',
-      find: `      if (doubt.processes.length > 0) return doubt;`,
-      replace: `      if (doubt.processes.length < 0) return doubt;`,
+      find: `    return isAwaited ? this.doubt(seized)`,
+      replace: `    return !isAwaited ? this.doubt(seized)`,
     },
     {
       id: 'few-renewals-suffice',
@@ -40,19 +40,33 @@ export const views = [
       replace: `    return renewing.length * 2 > 0;`,
     },
     {
-      id: 'gone-at-the-first-refusal',
-      rule: 'The promises of a refused process must have expired before it counts as gone.',
-      find: `    return goneMs >= config.leaseActMs + config.leaseMarginMs;`,
-      replace: `    return goneMs > 0;`,
+      id: 'promises-end-with-their-process',
+      rule: 'The promises of a process that has ended must have expired before it counts as gone.',
+      find: `time.monotonicMs() - end.knownMs >= config.leaseActMs + config.leaseMarginMs;`,
+      replace: `time.monotonicMs() - end.knownMs >= 0;`,
     },
     {
-      id: 'vanished-lease-not-counted',
-      rule: 'A removed lease shows, after a time, that its process gives no more promises.',
-      find: `observer.vanishedMs(process) ?? 0);`,
-      replace: `0);`,
+      id: 'removed-lease-proves-the-end',
+      rule: 'A removed lease is no proof that its process has stopped acting.',
+      find: `    const end = gone.end(process);`,
+      replace: `    const end = (observer.vanishedMs(process) ?? 0) > 4_000 ? { wasFree: true, knownMs: 0 } : gone.end(process);`,
+    },
+  ]),
+  ...mutantsOf('cluster/membership/gone-processes.ts', [
+    {
+      id: 'ended-bound-counts-as-free',
+      rule: 'A process that ended counts as free only if it had promised nothing.',
+      find: `const end = { knownMs, wasFree };`,
+      replace: `const end = { knownMs, wasFree: wasFree || true };`,
     },
   ]),
   ...mutantsOf('cluster/membership/quorum.ts', [
+    {
+      id: 'bound-process-confirms-in-newer-views-only',
+      rule: 'A process may still confirm in an older view, unless it was free when it held a newer one.',
+      find: `electors.heldFree(process) <= view.number`,
+      replace: `electors.holds(process) <= view.number`,
+    },
     {
       id: 'no-quorum',
       rule: 'No view changes while unknown processes could be a majority of a view that one may hold.',
@@ -175,12 +189,6 @@ export const views = [
       replace: `    if (refusal === undefined || lease?.renewals === -1)`,
     },
     {
-      id: 'ended-bound-counts-as-free',
-      rule: 'A refused process counts as free only if it had promised nothing.',
-      find: `this.#refusals.get(process)?.wasFree === true;`,
-      replace: `this.#refusals.get(process)?.wasFree !== undefined;`,
-    },
-    {
       id: 'suspects-not-probed',
       rule: 'A process that missed a renewal is probed.',
       find: `    else void this.#probe(member);
@@ -197,10 +205,10 @@ export const views = [
     {
       id: 'exit-kept-to-itself',
       rule: 'An observed exit is told to the peers.',
-      find: `    this.#context.gone.add(process);
+      find: `    this.#context.gone.add(process, 'reported');
     this.#notifyGone(process);
     void`,
-      replace: `    this.#context.gone.add(process);
+      replace: `    this.#context.gone.add(process, 'reported');
     void`,
     },
     {

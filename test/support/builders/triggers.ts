@@ -4,6 +4,9 @@ import type { CallResult, Json } from '../clients/client.js';
 import { tenantView } from '../database/owner-view.js';
 import type { TenantNode } from '../servers/node.js';
 
+/** What a tenant's requests need of a node, in this process or another. */
+export type TenantAccess = Pick<TenantNode, 'client' | 'bootstrap'>;
+
 export interface TestTrigger {
   readonly id: string;
   readonly secret: string;
@@ -12,7 +15,7 @@ export interface TestTrigger {
 }
 
 export async function createTrigger(
-  node: TenantNode,
+  node: TenantAccess,
   trigger_config: Readonly<Record<string, unknown>>,
   trigger_type = 'webhook',
 ): Promise<TestTrigger> {
@@ -28,14 +31,19 @@ export async function createTrigger(
   return { id, secret, path: `/api/triggers/webhook/${id}` };
 }
 
-export function asOwner(node: TenantNode, method: string, path: string, body?: unknown): Promise<CallResult> {
+export function asOwner(
+  node: TenantAccess,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<CallResult> {
   const { access_token: token, tenant_id: tenant } = node.bootstrap;
   return node.client.call(method, path, { token, tenant, ...(body === undefined ? {} : { body }) });
 }
 
 /** A request signed as the documents say. */
 export function sendSigned(
-  node: TenantNode,
+  node: TenantAccess,
   { path, secret }: TestTrigger,
   payload: unknown,
   headers: Readonly<Record<string, string>> = {},
@@ -45,7 +53,7 @@ export function sendSigned(
   return node.client.call('POST', path, { body, headers: { 'x-webhook-signature': signature, ...headers } });
 }
 
-export async function addSecret(node: TenantNode, name: string, value: string): Promise<void> {
+export async function addSecret(node: TenantAccess, name: string, value: string): Promise<void> {
   const { status, text } = await asOwner(node, 'POST', '/api/secrets', { name, value, kind: 'generic' });
   if (status !== 201) throw new Error(`adding a secret: ${status} ${text}`);
 }
@@ -64,10 +72,14 @@ export async function lookNow(node: TenantNode): Promise<void> {
   await rows.end();
 }
 
-export async function executionsOf(node: TenantNode, { id }: TestTrigger): Promise<Json[]> {
+export async function executionsOf(node: TenantAccess, { id }: TestTrigger): Promise<Json[]> {
   return (await asOwner(node, 'GET', `/api/triggers/${id}/executions?limit=100`)).json.data;
 }
 
-export async function executionOf(node: TenantNode, { id }: TestTrigger, executionId: string): Promise<Json> {
+export async function executionOf(
+  node: TenantAccess,
+  { id }: TestTrigger,
+  executionId: string,
+): Promise<Json> {
   return (await asOwner(node, 'GET', `/api/triggers/${id}/executions/${executionId}`)).json.data;
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type ErrorCode, errorKinds } from '../../../src/kernel/errors.js';
 import { dialectOf, dialectOfPath } from '../../../src/http/edge/error-forms.js';
+import { eventsIn, holdEvent } from './declared-events.js';
 import {
   type Dialect,
   dialects,
@@ -115,7 +116,12 @@ export class Client {
     if (result.status === 429) holdRefusal(method, path, result);
     const isRpc = operation?.name === 'mcp.request' && result.json?.jsonrpc !== undefined;
     const errorOf = isRpc ? rpcError : errorShapes[dialect];
-    const schema = result.status >= 400 ? errorOf : operation?.output;
+    const isStream = result.headers.get('content-type')?.startsWith('text/event-stream');
+    const events = operation?.shown.events;
+    if (isStream === true && events !== undefined && errorOf !== rpcError) {
+      for (const event of eventsIn(result.text)) if (!isFailure(event, dialect)) holdEvent(events, event);
+    }
+    const schema = result.status >= 400 ? errorOf : (operation?.shown.output ?? operation?.output);
     const checked =
       result.json === undefined && result.status < 400 ? undefined : schema?.safeParse(result.json);
     if (checked?.success === false) {
@@ -124,6 +130,12 @@ export class Client {
       );
     }
   }
+}
+
+/** A stream of a compatible interface ends with the vendor's error if the call fails after its first piece. */
+function isFailure(event: unknown, dialect: Dialect): boolean {
+  const isCompatible = dialect === 'openai' || dialect === 'anthropic';
+  return isCompatible && typeof event === 'object' && event !== null && 'error' in event;
 }
 
 const detailsOf429: Readonly<Record<string, readonly string[]>> = {

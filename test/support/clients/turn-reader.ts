@@ -1,5 +1,7 @@
 // A client of turns: reads the events of one, and continues at another node when the connection is lost.
 import { setTimeout as delay } from 'node:timers/promises';
+import { turnEventShape } from '../../../src/conversations/invocation/index.js';
+import { holdEvent } from './declared-events.js';
 
 export interface SeenEvent {
   readonly id: number;
@@ -160,6 +162,7 @@ class Reading {
       type: /^event: (.*)$/m.exec(frame)?.[1] ?? '',
       data: JSON.parse(data),
     };
+    holdEvent(turnEventShape, event.data);
     // Of the connection, not of the turn.
     if (event.type === 'error' && event.id === this.lastId) return;
     if (event.id <= this.lastId) throw new Error(`event ${event.id} came after ${this.lastId}`);

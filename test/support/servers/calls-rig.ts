@@ -53,6 +53,7 @@ export async function startCalls(options: CallsRigOptions): Promise<CallsRig> {
     processId: options.processId ?? randomUUID(),
     // Direct calls by HTTP need them; the calls of this rig are made without.
     readParts: () => Promise.resolve([]),
+    checkUrl: () => undefined,
     fit: new AnswerFit({ run: () => Promise.reject(new Error('no schema is checked here')) }),
   });
   return {

@@ -63,8 +63,9 @@ export async function startConsumers(database: FileDatabase): Promise<ConsumersB
   const sessions = consumerSessionOperations({
     store,
     feed,
-    sessions: { eraseKnown: () => Promise.reject(new Error('No session runs here.')) },
+    sessions: { erasePerson: () => Promise.reject(new Error('No session runs here.')) },
     isKnownConsumer: (scope, key) => subject.isKnown(scope, key),
+    forgetAccepted: () => Promise.resolve(),
     erasePerson: (tx, erasure) => subject.erasePerson(tx, erasure),
   });
   const edge = await startEdge([...subject.operations, ...sessions], {

@@ -11,7 +11,10 @@ import type {
   ProbeReply,
   ProbeRequest,
 } from '../../../cluster/membership/peer-probe.js';
-import type { MembershipEvent } from '../../../cluster/membership/perspective.js';
+import type { MembershipEvent, MembershipParts } from '../../../cluster/membership/perspective.js';
+import type { Traced } from '../../../cluster/trace/events.js';
+import { recorder } from '../../../cluster/trace/recorder.js';
+import { tracedMembership } from '../../../cluster/trace/traced-membership.js';
 import {
   changingStore,
   MemoryMembers,
@@ -80,7 +83,7 @@ export class MemberNode {
     const transit: Transit = (step) =>
       this.#travel(step, () => this.reachesStore && world.storeUp, this.stepsLateMs);
     const numbers: Transit = (step) => this.#travel(step, () => this.reachesNumbers);
-    this.membership = new ClusterMembership({
+    const parts: MembershipParts = {
       self: member,
       store: changingStore(
         () => world.storeOf(this),
@@ -93,7 +96,9 @@ export class MemberNode {
       config: world.config,
       hasExited: (other) => world.exitsSeen && world.node(other.process)?.alive === false,
       report: (event) => this.events.push(event),
-    });
+    };
+    const trace = recorder(member.process, this.time, (traced) => world.trace.push(traced));
+    this.membership = new ClusterMembership(tracedMembership(parts, trace));
     this.membership.onFenced(() => {
       this.fencedAtMs = world.time.monotonicMs();
     });
@@ -152,7 +157,10 @@ export class MemberWorld {
   readonly numbers = new MemoryNumbers(this.time);
   readonly config: ClusterConfig;
   readonly nodes: MemberNode[] = [];
+  /** What all processes did, for the checker of traces. */
+  readonly trace: Traced[] = [];
   readonly #cuts = new Set<string>();
+  readonly #rejected = new Set<ReadonlySet<ProcessId>>();
   readonly #promoted = new Map<MemberNode, MemoryMembers>();
   #forAll: MemoryMembers | undefined;
   storeUp = true;
@@ -231,6 +239,17 @@ export class MemberWorld {
     this.#cuts.delete(`${other.member.process} ${one.member.process}`);
   }
 
+  /** A firewall refuses connections between these and all others, in both directions, until the result is called. */
+  reject(nodes: readonly MemberNode[]): () => void {
+    const inside = new Set(nodes.map(({ member }) => member.process));
+    this.#rejected.add(inside);
+    return () => this.#rejected.delete(inside);
+  }
+
+  #rejects(from: ProcessId, to: ProcessId): boolean {
+    return [...this.#rejected].some((inside) => inside.has(from) !== inside.has(to));
+  }
+
   probeOf(from: MemberNode): PeerProbe {
     return {
       answerWith: (handler) => {
@@ -248,7 +267,7 @@ export class MemberWorld {
       const to = this.node(peer.process);
       if (to === undefined || this.#cuts.has(`${from.member.process} ${peer.process}`)) return;
       this.time.after(0.5, () => {
-        if (!to.alive) {
+        if (!to.alive || this.#rejects(from.member.process, peer.process)) {
           from.time.after(0.5, () => resolve({ outcome: 'refused' }));
           return;
         }

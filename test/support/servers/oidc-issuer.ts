@@ -1,6 +1,8 @@
 // A real OIDC issuer on loopback: discovery, a key set that can be rotated, signed tokens.
+import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 
 export interface OidcIssuer {
@@ -11,6 +13,8 @@ export interface OidcIssuer {
   claimedIssuer: string | undefined;
   /** Answers 500 to everything. */
   broken: boolean;
+  /** Signs the person of the address in at once when a browser asks; undefined: refuses. */
+  person: string | undefined;
   rotate(): Promise<void>;
   token(claims: Readonly<Record<string, unknown>>, options?: TokenOptions): Promise<string>;
   close(): Promise<void>;
@@ -42,12 +46,46 @@ export async function startOidcIssuer(): Promise<OidcIssuer> {
   const issuer = `http://127.0.0.1:${address.port}`;
   let keyFetches = 0;
 
+  /** The sign-ins of browsers, by code. */
+  const codes = new Map<string, URLSearchParams>();
+
+  function authorize(query: URLSearchParams, response: ServerResponse): void {
+    const back = new URL(query.get('redirect_uri') ?? '');
+    back.searchParams.set('state', query.get('state') ?? '');
+    if (oidc.person === undefined) back.searchParams.set('error', 'access_denied');
+    else {
+      const code = String(1_000 + codes.size);
+      codes.set(code, query);
+      back.searchParams.set('code', code);
+    }
+    response.writeHead(302, { location: back.href }).end();
+  }
+
+  async function exchange(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const form = new URLSearchParams(await text(request));
+    const asked = codes.get(form.get('code') ?? '');
+    codes.delete(form.get('code') ?? '');
+    const challenge = hash('sha256', form.get('code_verifier') ?? '', 'base64url');
+    const isRight =
+      asked?.get('code_challenge') === challenge &&
+      asked.get('redirect_uri') === form.get('redirect_uri') &&
+      asked.get('client_id') === form.get('client_id');
+    response.writeHead(isRight ? 200 : 400, { 'content-type': 'application/json' });
+    const identity = { email: oidc.person, email_verified: true, nonce: asked?.get('nonce') };
+    const options = { audience: form.get('client_id') ?? '' };
+    response.end(JSON.stringify(isRight ? { id_token: await oidc.token(identity, options) } : {}));
+  }
+
   function answer(request: IncomingMessage, response: ServerResponse): void {
+    const [path, query] = (request.url ?? '').split('?', 2);
+    if (path === '/authorize') return authorize(new URLSearchParams(query), response);
+    if (path === '/token') return void exchange(request, response);
     const bodies: Readonly<Record<string, () => object>> = {
       '/.well-known/openid-configuration': () => ({
         issuer: oidc.claimedIssuer ?? issuer,
         jwks_uri: `${issuer}/keys`,
         authorization_endpoint: `${issuer}/authorize`,
+        token_endpoint: `${issuer}/token`,
       }),
       '/keys': () => {
         keyFetches += 1;
@@ -66,6 +104,7 @@ export async function startOidcIssuer(): Promise<OidcIssuer> {
     },
     claimedIssuer: undefined,
     broken: false,
+    person: undefined,
     async rotate() {
       keys.splice(0, keys.length, await makeKey(keys.length + 1));
     },

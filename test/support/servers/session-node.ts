@@ -74,6 +74,7 @@ export function sessionKind(
     nameOf: () => Promise.resolve(undefined),
     seal: (text) => text,
     unseal: (text) => text,
+    otherParticipant: () => Promise.resolve(undefined),
     olderMessages: () => Promise.resolve([]),
     attachmentContents: () => Promise.resolve(new Map()),
     self,

@@ -86,7 +86,7 @@ test('invalid counts of a vendor never make usage negative or fractional, or thr
   fc.assert(
     fc.property(shape, (raw) => {
       for (const read of readers) {
-        const { source: _source, raw: _raw, vendorCost = 0, ...parts } = read(raw);
+        const { source: _source, raw: _raw, serviceTier: _tier, vendorCost = 0, ...parts } = read(raw);
         for (const part of Object.values(parts)) t.true(Number.isInteger(part) && part >= 0);
         t.true(vendorCost >= 0);
       }

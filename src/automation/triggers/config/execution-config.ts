@@ -8,6 +8,7 @@ import {
   secretFields,
   withDefault,
 } from './fields.js';
+import { named } from '../../../http/operations/index.js';
 
 const templateBytesMax = 64 * 1024;
 
@@ -40,48 +41,57 @@ const responseTransform = z.strictObject({
 
 export type ResponseTransform = z.output<typeof responseTransform>;
 
-export const callback = z.strictObject({
-  url: address.describe('May contain `{{ name }}` placeholders after the host.'),
-  method: z.enum(['POST', 'PUT', 'PATCH']).default('POST'),
-  content_type: contentType.optional(),
-  auth: callbackAuthGiven.prefault({}),
-  body_template: z
-    .union([z.record(z.string(), z.json()), z.array(z.json())])
-    .refine(
-      (template) => Buffer.byteLength(JSON.stringify(template)) <= templateBytesMax,
-      `has more than ${templateBytesMax} bytes as JSON`,
-    )
-    .optional()
-    .describe('Values may contain `{{ agent_response }}`, names of the mapped context, and ids.'),
-  response_transform: responseTransform.optional(),
-  send_failures: z
-    .boolean()
-    .default(false)
-    .describe('Whether a turn that ends otherwise than COMPLETED is sent too, with `error` and no answer.'),
-});
+export const callback = named(
+  'Callback',
+  z.strictObject({
+    url: address.describe('May contain `{{ name }}` placeholders after the host.'),
+    method: z.enum(['POST', 'PUT', 'PATCH']).default('POST'),
+    content_type: contentType.optional(),
+    auth: callbackAuthGiven.prefault({}),
+    body_template: z
+      .union([z.record(z.string(), z.json()), z.array(z.json())])
+      .refine(
+        (template) => Buffer.byteLength(JSON.stringify(template)) <= templateBytesMax,
+        `has more than ${templateBytesMax} bytes as JSON`,
+      )
+      .optional()
+      .describe('Values may contain `{{ agent_response }}`, names of the mapped context, and ids.'),
+    response_transform: responseTransform.optional(),
+    send_failures: z
+      .boolean()
+      .default(false)
+      .describe('Whether a turn that ends otherwise than COMPLETED is sent too, with `error` and no answer.'),
+  }),
+);
 
 export type Callback = z.output<typeof callback>;
 
-export const splitConfig = z.strictObject({
-  enabled: z.boolean().optional(),
-  max_chunk_size: z
-    .int()
-    .min(100)
-    .max(50_000)
-    .optional()
-    .describe('Default: 1500, or what the channel takes. A channel never gets longer texts than it takes.'),
-  max_chunks: z.int().min(1).max(50).optional(),
-  chunk_strategy: z.enum(['paragraph', 'sentence', 'length']).default('paragraph'),
-  numbering: z.boolean().default(true),
-  inter_chunk_delay_ms: z.int().min(0).max(10_000).default(500),
-});
+export const splitConfig = named(
+  'SplitConfig',
+  z.strictObject({
+    enabled: z.boolean().optional(),
+    max_chunk_size: z
+      .int()
+      .min(100)
+      .max(50_000)
+      .optional()
+      .describe('Default: 1500, or what the channel takes. A channel never gets longer texts than it takes.'),
+    max_chunks: z.int().min(1).max(50).optional(),
+    chunk_strategy: z.enum(['paragraph', 'sentence', 'length']).default('paragraph'),
+    numbering: z.boolean().default(true),
+    inter_chunk_delay_ms: z.int().min(0).max(10_000).default(500),
+  }),
+);
 
-export const messageBuffer = z.strictObject({
-  enabled: z.boolean().default(false),
-  window_ms: z.int().min(100).max(60_000).default(5_000),
-  max_messages: z.int().min(1).max(100).default(10),
-  concat_separator: z.string().max(100).default('\n'),
-});
+export const messageBuffer = named(
+  'MessageBuffer',
+  z.strictObject({
+    enabled: z.boolean().default(false),
+    window_ms: z.int().min(100).max(60_000).default(5_000),
+    max_messages: z.int().min(1).max(100).default(10),
+    concat_separator: z.string().max(100).default('\n'),
+  }),
+);
 
 export type MessageBuffer = z.output<typeof messageBuffer>;
 

@@ -13,10 +13,10 @@ const kinds = wireEnum<Author['kind'], Kind>('Author.kind', {
   agent: Kind.AGENT,
 });
 
-export function authorToWire({ kind, id }: Author): AuthorMessage {
-  return { kind: kinds.toWire(kind), id };
+export function authorToWire({ kind, id, others = [] }: Author): AuthorMessage {
+  return { kind: kinds.toWire(kind), id, others: [...others] };
 }
 
-export function authorFromWire({ kind, id }: AuthorMessage): Author {
-  return { kind: kinds.fromWire(kind), id };
+export function authorFromWire({ kind, id, others }: AuthorMessage): Author {
+  return { kind: kinds.fromWire(kind), id, ...(others.length === 0 ? {} : { others }) };
 }

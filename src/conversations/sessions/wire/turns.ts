@@ -42,6 +42,7 @@ export function turnToWire(turn: RequestedTurn): Turn {
     userId: turn.userId ?? undefined,
     triggerId: turn.triggerId,
     deadlineMs: turn.deadlineMs,
+    sharesSession: turn.sharesSession ?? false,
   };
 }
 
@@ -64,6 +65,7 @@ export function turnFromWire(part: Turn | undefined): RequestedTurn {
     userId: turn.userId ?? null,
     triggerId: turn.triggerId,
     deadlineMs: turn.deadlineMs,
+    sharesSession: turn.sharesSession,
   };
 }
 

@@ -1,6 +1,12 @@
 // Optional values shared by all nodes: a value may disappear at any time, and an unavailable or slow Redis counts as an
 // empty one. So nothing here throws, and nothing makes its caller wait for long.
 import { connectRedis, type Time, type Timers, within } from '../../../../cluster/index.js';
+import {
+  type CountedWindow,
+  type CountingNode,
+  exchangeWindows,
+  type WindowsOfOthers,
+} from './window-counts.js';
 
 export type SharedValues = {
   /** Undefined also if Redis is unavailable. */
@@ -8,6 +14,11 @@ export type SharedValues = {
   set(key: string, value: string, keptMs: number): Promise<void>;
   /** Claims a key for the first caller; undefined if another holds it. Succeeds if Redis is unavailable. */
   claim(key: string, keptMs: number): Promise<Claim | undefined>;
+  /** Puts this node's counts beside those of the others, and reads theirs; undefined if Redis is unavailable. */
+  exchangeWindows(
+    node: CountingNode,
+    counted: readonly CountedWindow[],
+  ): Promise<WindowsOfOthers | undefined>;
   close(): void;
 };
 
@@ -26,8 +37,13 @@ export type SharedValuesOptions = {
 const connectTimeoutMs = 5_000;
 /** Far above `answerMsMax`: a late answer is no reason to drop the connection. */
 const commandTimeoutMs = 2_000;
-/** After a late answer, no caller waits for Redis for this time. */
+/** After a late answer, no caller of the same kind waits for Redis for this time. */
 const restMs = 1_000;
+/**
+ * Only requests near their limit wait for the other nodes' counts, and a node that does not wait admits too many: longer
+ * than for a cached value, whose reader has another source.
+ */
+const windowsMsMax = 500;
 
 /** Releases the key only if the claimer still holds it: an expired claim may now belong to another. */
 const releaseScript = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`;
@@ -36,7 +52,6 @@ const releaseScript = `if redis.call('get', KEYS[1]) == ARGV[1] then return redi
 export function openSharedValues(options: SharedValuesOptions): SharedValues {
   const { redisUrl, time, onProblem, newId, answerMsMax } = options;
   let isWell = true;
-  let restUntilMs = Number.NEGATIVE_INFINITY;
   const failed = (error: unknown): void => {
     if (isWell) onProblem(error);
     isWell = false;
@@ -56,20 +71,25 @@ export function openSharedValues(options: SharedValuesOptions): SharedValues {
 
   /** A busy event loop may not have read the answer yet when the time is over: it reads first. */
   const afterReading: Timers = { after: (ms, action) => time.after(ms, () => time.soon(action)) };
-  const ask = async <Answer>(command: () => Promise<Answer>, without: Answer): Promise<Answer> => {
-    if (redis.status !== 'ready' || time.monotonicMs() < restUntilMs) return without;
-    try {
-      const answer = await within(afterReading, answerMsMax, command(), () => {
-        restUntilMs = time.monotonicMs() + restMs;
-        throw new Error(`Redis did not answer within ${answerMsMax} ms`);
-      });
-      isWell = true;
-      return answer;
-    } catch (error) {
-      failed(error);
-      return without;
-    }
+  const asking = (msMax: number) => {
+    let restUntilMs = Number.NEGATIVE_INFINITY;
+    return async <Answer>(command: () => Promise<Answer>, without: Answer): Promise<Answer> => {
+      if (redis.status !== 'ready' || time.monotonicMs() < restUntilMs) return without;
+      try {
+        const answer = await within(afterReading, msMax, command(), () => {
+          restUntilMs = time.monotonicMs() + restMs;
+          throw new Error(`Redis did not answer within ${msMax} ms`);
+        });
+        isWell = true;
+        return answer;
+      } catch (error) {
+        failed(error);
+        return without;
+      }
+    };
   };
+  const ask = asking(answerMsMax);
+  const askForWindows = asking(windowsMsMax);
 
   return {
     get: async (key) => (await ask<string | null>(() => redis.get(key), null)) ?? undefined,
@@ -86,6 +106,8 @@ export function openSharedValues(options: SharedValuesOptions): SharedValues {
         },
       };
     },
+    exchangeWindows: (node, counted) =>
+      askForWindows<WindowsOfOthers | undefined>(() => exchangeWindows(redis, node, counted), undefined),
     close: () => redis.disconnect(),
   };
 }

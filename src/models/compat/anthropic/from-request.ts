@@ -1,8 +1,15 @@
 /** Translates a request of Anthropic's Messages API into the platform's own request. */
 import { z } from 'zod';
 import { invalidField } from '../../../kernel/errors.js';
+import { named } from '../../../http/operations/index.js';
 import { cacheMark, cacheOf } from '../cache-mark.js';
-import { documentPart, parseCompatBody, type CompatRequest } from '../compat-request.js';
+import {
+  boundedSchema,
+  documentPart,
+  isBase64,
+  parseCompatBody,
+  type CompatRequest,
+} from '../compat-request.js';
 import { wireOf } from '../survey.js';
 import { surveyMessages } from './survey.js';
 import {
@@ -80,59 +87,62 @@ const message = z.discriminatedUnion('role', [
   }),
 ]);
 
-const messagesRequest = z.object({
-  model: z.string().min(1).max(200),
-  max_tokens: z.int().min(1),
-  messages: z.array(message).min(1),
-  system: z.union([z.string(), z.array(textBlock)]).optional(),
-  temperature: z.number().min(0).max(1).optional(),
-  top_p: z.number().min(0).max(1).optional(),
-  stop_sequences: z.array(z.string()).max(64).optional(),
-  stream: z.boolean().optional(),
-  tools: z
-    .array(
-      z.object({
-        type: z
-          .literal('custom', 'must be `custom`: only tools defined by the caller are supported')
-          .nullish(),
-        name: z.string().regex(/^[\w-]{1,128}$/, 'must be 1 to 128 letters, digits, underscores or hyphens'),
-        description: z.string().optional(),
-        input_schema: z.record(z.string(), z.unknown()),
-        strict: z.boolean().nullish(),
-        cache_control: cacheMark,
-      }),
-    )
-    .max(512)
-    .optional(),
-  tool_choice: z
-    .discriminatedUnion('type', [
-      z.object({ type: z.literal('auto'), disable_parallel_tool_use: z.boolean().optional() }),
-      z.object({ type: z.literal('any'), disable_parallel_tool_use: z.boolean().optional() }),
-      z.object({ type: z.literal('none') }),
-      z.object({
-        type: z.literal('tool'),
-        name: z.string(),
-        disable_parallel_tool_use: z.boolean().optional(),
-      }),
-    ])
-    .optional(),
-  thinking: z
-    .discriminatedUnion('type', [
-      z.object({ type: z.literal('enabled'), budget_tokens: z.int().min(1) }),
-      z.object({ type: z.literal('adaptive') }),
-      z.object({ type: z.literal('disabled') }),
-    ])
-    .optional(),
-  top_k: z.int().min(1).optional(),
-  output_config: z
-    .object({
-      effort: z.string().max(40).nullish(),
-      format: z
-        .object({ type: z.literal('json_schema'), schema: z.record(z.string(), z.unknown()) })
-        .nullish(),
-    })
-    .optional(),
-});
+export const messagesRequest = named(
+  'AnthropicMessagesRequest',
+  z.object({
+    model: z.string().min(1).max(200),
+    max_tokens: z.int().min(1),
+    messages: z.array(message).min(1),
+    system: z.union([z.string(), z.array(textBlock)]).optional(),
+    temperature: z.number().min(0).max(1).optional(),
+    top_p: z.number().min(0).max(1).optional(),
+    stop_sequences: z.array(z.string()).max(64).optional(),
+    stream: z.boolean().optional(),
+    tools: z
+      .array(
+        z.object({
+          type: z
+            .literal('custom', 'must be `custom`: only tools defined by the caller are supported')
+            .nullish(),
+          name: z
+            .string()
+            .regex(/^[\w-]{1,128}$/, 'must be 1 to 128 letters, digits, underscores or hyphens'),
+          description: z.string().optional(),
+          input_schema: boundedSchema,
+          strict: z.boolean().nullish(),
+          cache_control: cacheMark,
+        }),
+      )
+      .max(512)
+      .optional(),
+    tool_choice: z
+      .discriminatedUnion('type', [
+        z.object({ type: z.literal('auto'), disable_parallel_tool_use: z.boolean().optional() }),
+        z.object({ type: z.literal('any'), disable_parallel_tool_use: z.boolean().optional() }),
+        z.object({ type: z.literal('none') }),
+        z.object({
+          type: z.literal('tool'),
+          name: z.string(),
+          disable_parallel_tool_use: z.boolean().optional(),
+        }),
+      ])
+      .optional(),
+    thinking: z
+      .discriminatedUnion('type', [
+        z.object({ type: z.literal('enabled'), budget_tokens: z.int().min(1) }),
+        z.object({ type: z.literal('adaptive') }),
+        z.object({ type: z.literal('disabled') }),
+      ])
+      .optional(),
+    top_k: z.int().min(1).optional(),
+    output_config: z
+      .object({
+        effort: z.string().max(40).nullish(),
+        format: z.object({ type: z.literal('json_schema'), schema: boundedSchema }).nullish(),
+      })
+      .optional(),
+  }),
+);
 
 type MessagesRequest = z.output<typeof messagesRequest>;
 
@@ -220,7 +230,7 @@ function userMessages(
   const rest: UserPart[] = [];
   for (const [at, block] of content.entries()) {
     if (block.type === 'text') rest.push(textOf(block.text, block.cache_control));
-    else if (block.type === 'image') rest.push({ ...image(block), field: `messages.${index}.content.${at}` });
+    else if (block.type === 'image') rest.push(image(block, `messages.${index}.content.${at}`));
     else if (block.type === 'document')
       for (const part of documentParts(block, `messages.${index}.content.${at}`)) rest.push(part);
     else {
@@ -236,7 +246,11 @@ function userMessages(
         role: 'tool',
         callId: block.tool_use_id,
         name,
-        content: parts.map((part) => (part.type === 'text' ? textOf(part.text) : image(part))),
+        content: parts.map((part, nth) =>
+          part.type === 'text'
+            ? textOf(part.text)
+            : image(part, `messages.${index}.content.${at}.content.${nth}`),
+        ),
         ...(block.is_error === true && { isError: true }),
         ...cacheOf(block.cache_control),
       });
@@ -245,15 +259,23 @@ function userMessages(
   return rest.length === 0 ? results : [...results, { role: 'user', content: rest }];
 }
 
-function image({ source, cache_control: mark }: z.output<typeof imageBlock>): ImagePart {
+function image({ source, cache_control: mark }: z.output<typeof imageBlock>, field: string): ImagePart {
+  if (source.type === 'base64') requireBase64(source.data, `${field}.source.data`);
+  else if (!/^https?:/i.test(source.url))
+    throw invalidField(`${field}.source.url`, 'must be an http or https address');
   return {
     type: 'image',
+    field,
     ...cacheOf(mark),
     source:
       source.type === 'url'
         ? { kind: 'url', url: source.url }
         : { kind: 'base64', mediaType: source.media_type, data: source.data },
   };
+}
+
+function requireBase64(data: string, field: string): void {
+  if (!isBase64(data)) throw invalidField(field, 'must be valid base64');
 }
 
 function documentParts(
@@ -269,6 +291,7 @@ function documentParts(
     case 'url':
       return [...about, { type: 'file', source: { kind: 'url', url: source.url }, field, ...named }];
     case 'base64':
+      requireBase64(source.data, `${field}.source.data`);
       return [...about, { ...documentPart(source.media_type, source.data, name, field), ...cacheOf(mark) }];
   }
 }

@@ -1,8 +1,14 @@
 /** Translates a request of OpenAI's chat completions into the platform's own request. */
 import { z } from 'zod';
 import { invalidField } from '../../../kernel/errors.js';
-import { JsonSize } from '../../../http/operations/index.js';
-import { fileFromData, imageFromUrl, parseCompatBody, type CompatRequest } from '../compat-request.js';
+import { JsonSize, named } from '../../../http/operations/index.js';
+import {
+  boundedSchema,
+  checkedImage,
+  type CompatRequest,
+  fileFromData,
+  parseCompatBody,
+} from '../compat-request.js';
 import { cacheMark, cacheOf } from '../cache-mark.js';
 import { wireOf } from '../survey.js';
 import { surveyChat } from './survey.js';
@@ -69,52 +75,55 @@ const tool = z.object({
   function: z.object({
     name: z.string().regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, underscores or hyphens'),
     description: z.string().nullish(),
-    parameters: z.record(z.string(), z.unknown()).nullish(),
+    parameters: boundedSchema.nullish(),
     strict: z.boolean().nullish(),
   }),
   cache_control: cacheMark,
 });
 
-const chatRequest = z.object({
-  model: z.string().min(1).max(200),
-  messages: z.array(message).min(1),
-  temperature: z.number().min(0).max(2).nullish(),
-  top_p: z.number().min(0).max(1).nullish(),
-  max_tokens: z.int().min(1).nullish(),
-  max_completion_tokens: z.int().min(1).nullish(),
-  n: z.literal(1, 'must be 1: a request gets one answer').nullish(),
-  seed: z.int().nullish(),
-  stop: z.union([z.string(), z.array(z.string()).max(16)]).nullish(),
-  stream: z.boolean().nullish(),
-  stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
-  tools: z.array(tool).max(512).nullish(),
-  tool_choice: z
-    .union([
-      z.enum(['none', 'auto', 'required']),
-      z.object({ type: z.literal('function'), function: z.object({ name: z.string() }) }),
-    ])
-    .nullish(),
-  parallel_tool_calls: z.boolean().nullish(),
-  response_format: z
-    .discriminatedUnion('type', [
-      z.object({ type: z.literal('text') }),
-      z.object({ type: z.literal('json_object') }),
-      z.object({
-        type: z.literal('json_schema'),
-        json_schema: z.object({
-          name: z.string(),
-          schema: z.record(z.string(), z.unknown()).optional(),
-          strict: z.boolean().nullish(),
-          description: z.string().nullish(),
+export const chatRequest = named(
+  'ChatCompletionRequest',
+  z.object({
+    model: z.string().min(1).max(200),
+    messages: z.array(message).min(1),
+    temperature: z.number().min(0).max(2).nullish(),
+    top_p: z.number().min(0).max(1).nullish(),
+    max_tokens: z.int().min(1).nullish(),
+    max_completion_tokens: z.int().min(1).nullish(),
+    n: z.literal(1, 'must be 1: a request gets one answer').nullish(),
+    seed: z.int().nullish(),
+    stop: z.union([z.string(), z.array(z.string()).max(16)]).nullish(),
+    stream: z.boolean().nullish(),
+    stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
+    tools: z.array(tool).max(512).nullish(),
+    tool_choice: z
+      .union([
+        z.enum(['none', 'auto', 'required']),
+        z.object({ type: z.literal('function'), function: z.object({ name: z.string() }) }),
+      ])
+      .nullish(),
+    parallel_tool_calls: z.boolean().nullish(),
+    response_format: z
+      .discriminatedUnion('type', [
+        z.object({ type: z.literal('text') }),
+        z.object({ type: z.literal('json_object') }),
+        z.object({
+          type: z.literal('json_schema'),
+          json_schema: z.object({
+            name: z.string(),
+            schema: boundedSchema.optional(),
+            strict: z.boolean().nullish(),
+            description: z.string().nullish(),
+          }),
         }),
-      }),
-    ])
-    .nullish(),
-  reasoning_effort: z.string().max(40).nullish(),
-  top_k: z.int().min(1).nullish(),
-  presence_penalty: z.number().min(-2).max(2).nullish(),
-  frequency_penalty: z.number().min(-2).max(2).nullish(),
-});
+      ])
+      .nullish(),
+    reasoning_effort: z.string().max(40).nullish(),
+    top_k: z.int().min(1).nullish(),
+    presence_penalty: z.number().min(-2).max(2).nullish(),
+    frequency_penalty: z.number().min(-2).max(2).nullish(),
+  }),
+);
 
 type ChatRequest = z.output<typeof chatRequest>;
 
@@ -233,7 +242,7 @@ function userParts(
       case 'text':
         return { type: 'text', text: part.text, ...mark };
       case 'image_url':
-        return { ...imageFromUrl(part.image_url.url), field: place, ...mark };
+        return { ...checkedImage(part.image_url.url, `${place}.image_url.url`), field: place, ...mark };
       case 'file':
         return { ...fileFromData(part.file.file_data, part.file.filename ?? undefined, place), ...mark };
     }

@@ -7,9 +7,11 @@ import {
   type ImagePart,
   type Message,
   type TextPart,
+  type UserPart,
   unpackSignature,
 } from '../../../llm/index.js';
-import { imageFromUrl } from '../compat-request.js';
+import { userPartOf } from '../../parts/index.js';
+import { checkedImage, isBase64 } from '../compat-request.js';
 
 const itemsMax = 10_000;
 /** Encrypted content of a thought that the vendor sends only encrypted. */
@@ -32,6 +34,12 @@ const imagePart = z.object({
   image_url: z.string().nullish(),
   file_id: z.string().nullish(),
   detail: z.string().nullish(),
+});
+const filePart = z.object({
+  file_data: z.string().nullish(),
+  file_url: z.string().max(8_192).nullish(),
+  file_id: z.string().nullish(),
+  filename: z.string().max(255).nullish(),
 });
 
 /** `ignored` gets the names of the fields without effect. */
@@ -95,7 +103,7 @@ class ItemReader {
     this.#answer = undefined;
     this.messages.push(
       role === 'user'
-        ? { role, content: this.#userParts(content, `${field}.content`) }
+        ? { role, content: this.#userParts(content, `${field}.content`, readFile) }
         : { role: 'system', content: plainText(content, `${field}.content`) },
     );
   }
@@ -114,7 +122,8 @@ class ItemReader {
       throw invalidField(`${field}.call_id`, 'does not match an earlier function_call');
     }
     this.#answer = undefined;
-    const content = this.#userParts(output, `${field}.output`);
+    // Vendors take no files as results of tools.
+    const content = this.#userParts(output, `${field}.output`, (_, at) => refuseOther('input_file', at));
     this.messages.push({ role: 'tool', callId, name, content });
   }
 
@@ -139,13 +148,18 @@ class ItemReader {
     return this.#answer;
   }
 
-  #userParts(content: unknown, field: string): (TextPart | ImagePart)[] {
+  #userParts<File>(
+    content: unknown,
+    field: string,
+    file: (part: unknown, at: string) => File,
+  ): (TextPart | ImagePart | File)[] {
     if (typeof content === 'string') return [{ type: 'text', text: content }];
-    return partsIn(content, field).map(({ part, type, at }): TextPart | ImagePart => {
+    return partsIn(content, field).map(({ part, type, at }): TextPart | ImagePart | File => {
       if (type === 'input_text' || type === 'output_text') {
         return { type: 'text', text: parsedAt(textPart, part, at).text };
       }
       if (type === 'input_image') return this.#image(part, at);
+      if (type === 'input_file') return file(part, at);
       throw otherPart(type, at);
     });
   }
@@ -155,20 +169,29 @@ class ItemReader {
     if (file != null) throw invalidField(`${at}.file_id`, 'is not supported: send the image as image_url');
     if (detail != null && detail !== 'auto') this.#ignored.add('detail');
     if (url == null) throw invalidField(`${at}.image_url`, 'is required');
-    if (!/^(?:https?|data):/i.test(url)) {
-      throw invalidField(`${at}.image_url`, 'must be an http, https or data address');
-    }
-    const image = imageFromUrl(url);
-    const isWrong =
-      image.source.kind === 'base64' ? !isBase64(image.source.data) : /^data:/i.test(image.source.url);
-    if (isWrong) throw invalidField(`${at}.image_url`, 'must be data:<type>;base64,<data> with valid base64');
+    const image = { ...checkedImage(url, `${at}.image_url`), field: at };
     return image;
   }
 }
 
-/** Decoding skips what is no base64, so it is checked before. */
-function isBase64(data: string): boolean {
-  return data !== '' && data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data);
+/** PDFs as they are, files of text as text. Files at OpenAI, by `file_id`, are none here. */
+function readFile(part: unknown, at: string): UserPart {
+  const { file_data: data, file_url: url, file_id: id, filename } = parsedAt(filePart, part, at);
+  if (id != null) throw invalidField(`${at}.file_id`, 'is not supported: send the file as file_data');
+  const name = filename == null || filename === '' ? undefined : filename;
+  if (data != null && url != null) throw invalidField(`${at}.file_url`, 'must not be given with file_data');
+  if (url != null) {
+    if (!/^https?:/i.test(url)) throw invalidField(`${at}.file_url`, 'must be an http or https address');
+    const source = { kind: 'url', url } as const;
+    return { type: 'file', source, field: at, ...(name === undefined ? {} : { name }) };
+  }
+  if (data == null) throw invalidField(`${at}.file_data`, 'is required');
+  const [, mediaType = '', content = ''] = /^data:([^;,]+);base64,(.*)$/is.exec(data) ?? [];
+  if (!isBase64(content)) {
+    throw invalidField(`${at}.file_data`, 'must be data:<type>;base64,<data> with valid base64');
+  }
+  const bytes = Buffer.from(content, 'base64');
+  return userPartOf({ mediaType: mediaType.toLowerCase(), name, bytes, field: at });
 }
 
 function plainText(content: unknown, field: string): string {
@@ -190,6 +213,10 @@ function partsIn(content: unknown, field: string) {
     const at = `${field}.${index}`;
     return { part, at, type: parsedAt(partType, part, at).type };
   });
+}
+
+function refuseOther(type: string, at: string): never {
+  throw otherPart(type, at);
 }
 
 function otherPart(type: string, at: string) {

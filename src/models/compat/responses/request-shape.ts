@@ -1,6 +1,7 @@
 /** The fields of a request of OpenAI's Responses API that work here; the others are refused by name. */
 import { z } from 'zod';
 import type { FieldRules } from '../body-fields.js';
+import { boundedSchema } from '../compat-request.js';
 
 export const bodyRules: FieldRules = {
   known: [
@@ -44,20 +45,11 @@ export const bodyRules: FieldRules = {
 
 const effort = z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']);
 const name = z.string().regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, underscores or hyphens');
-/** OpenAI takes 120,000 characters of names and values. */
-const schemaBytesMax = 128 * 1024;
-const schema = z
-  .record(z.string(), z.unknown())
-  .refine(
-    (given) => Buffer.byteLength(JSON.stringify(given)) <= schemaBytesMax,
-    `must have at most ${schemaBytesMax} bytes as JSON`,
-  );
-
 const functionTool = z.object({
   type: z.literal('function'),
   name,
   description: z.string().nullish(),
-  parameters: schema.nullish(),
+  parameters: boundedSchema.nullish(),
   strict: z.boolean().nullish(),
 });
 
@@ -69,7 +61,7 @@ const format = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('json_schema'),
     name,
-    schema,
+    schema: boundedSchema,
     description: z.string().nullish(),
     strict: z.boolean().nullish(),
   }),

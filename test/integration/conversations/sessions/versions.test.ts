@@ -48,7 +48,7 @@ const newFields = [
 ].map((name) => `troupe.actors.v1.${name}`);
 
 /** Methods that the released version does not have: it answers `unknown_method`, which its callers get as 503. */
-const newMethods: ReadonlySet<string> = new Set(['decide']);
+const newMethods: ReadonlySet<string> = new Set(['decide', 'erasePerson']);
 
 /** A session whose owner is another node than that of its callers. */
 async function startSession(

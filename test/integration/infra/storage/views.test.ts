@@ -66,6 +66,12 @@ async function fill(owner: pg.Client, tenant: string): Promise<void> {
     'execution',
   );
   await insert(
+    `insert into usage_rows (tenant_id, attempt_id, call_id, attempt_number, source, vendor, model, payer, month, opened_at,
+        deadline_at, input_estimate, output_estimate, cost_estimate, process_id)
+      values ($1, $2, $2, 1, 'direct', 'sim', 'm', 'platform', date_trunc('month', now()), now(), now(), 1, 1, 0, 'p')`,
+    'execution',
+  );
+  await insert(
     `insert into call_hours (tenant_id, hour, agent_id, key_id, user_id, provider, model, call_source, payer, status, failure,
         calls, vendor_calls, input_tokens, output_tokens, cost, response_time_ms, latency, cache_hits, cached_tokens,
         cache_creation_tokens, fallbacks, ledger_calls, ledger_input_tokens, ledger_output_tokens, ledger_cost)

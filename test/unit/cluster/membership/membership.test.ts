@@ -98,23 +98,32 @@ test('processes killed shortly after each other each leave the view within 2 s, 
   }
 });
 
-test('if most processes are killed at once they leave the view as fast as a single one, because none can have promised anything', async (t) => {
+/** Most of five processes are killed at once: how long until they are out of the view, and until surely gone. */
+async function mostKilled(seed: number, exitsSeen: boolean): Promise<{ outMs: number; sureMs: number }> {
+  const world = new MemberWorld(seed);
+  world.exitsSeen = exitsSeen;
+  const nodes = await world.settled(5);
+  await world.time.advance(world.random.fraction() * 1_000);
+  const [killed, rest] = [nodes.slice(2), nodes.slice(0, 2)];
+  const outMs = await killedUntilOut(world, killed, rest);
+  const isSure = (): boolean =>
+    rest.every(({ membership }) => killed.every(({ member }) => membership.surelyGone(member.process)));
+  return { outMs, sureMs: outMs + (await msUntil(world, isSure, 12_000)) };
+}
+
+test('if most processes are killed at once and their exits are seen they leave the view as fast as a single one, because none can have promised anything', async (t) => {
   for (let seed = 1; seed <= 10; seed += 1) {
-    const world = new MemberWorld(seed);
-    const [one, two, three] = await world.settled(3);
-    if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
-    // Five processes: a removal needs two votes.
-    const four = world.add('p3');
-    const five = world.add('p4');
-    const started = Promise.all([four.start(), five.start()]);
-    await world.time.until(
-      () => [four, five].every((node) => node.membership.standing() === 'member'),
-      6_000,
-    );
-    await world.finish(started);
-    await world.time.advance(6_000 + world.random.fraction() * 1_000);
-    const tookMs = await killedUntilOut(world, [three, four, five], [one, two]);
-    t.true(tookMs <= 1_700, `seed ${seed}: ${tookMs} ms`);
+    const { outMs, sureMs } = await mostKilled(seed, true);
+    t.true(outMs <= 1_700, `seed ${seed}: out after ${outMs} ms`);
+    t.is(sureMs, outMs);
+  }
+});
+
+test('if most processes refuse at once, which proves no end, they leave the view within 7 s and are surely gone within 8.5 s', async (t) => {
+  for (let seed = 1; seed <= 10; seed += 1) {
+    const { outMs, sureMs } = await mostKilled(seed, false);
+    t.true(outMs <= 7_000, `seed ${seed}: out after ${outMs} ms`);
+    t.true(sureMs <= 8_500, `seed ${seed}: surely gone after ${sureMs} ms`);
   }
 });
 

@@ -12,8 +12,8 @@ function poll(startedMs: number, receivedMs = startedMs + 10): { startedMs: numb
   return { startedMs, receivedMs };
 }
 
-function seen(renewals: number, generation = 'a', promisedMs = 0) {
-  const leases = [stored('p1', renewals, { promisedMs })];
+function seen(renewals: number, generation = 'a', promisedMs = 0, holds = 0) {
+  const leases = [stored('p1', renewals, { promisedMs, holds: viewNumber(holds) })];
   return { generation, generationAgeMs: 0, leases, departed: [], view: undefined };
 }
 
@@ -85,11 +85,16 @@ test('a process is free only for a time after a renewal that surely fell between
   t.false(observer.isFree(p1, 2_010, awayMs), 'it is bound by its promise');
 });
 
-function electors(free: readonly string[], holds: Readonly<Record<string, number>> = {}): Electors {
+function electors(
+  free: readonly string[],
+  holds: Readonly<Record<string, number>> = {},
+  heldFree: Readonly<Record<string, number>> = {},
+): Electors {
   return {
     isFree: (process: ProcessId) => free.includes(process),
     isGone: () => false,
     holds: (process: ProcessId) => viewNumber(holds[process] ?? 0),
+    heldFree: (process: ProcessId) => viewNumber(heldFree[process] ?? 0),
   };
 }
 
@@ -116,6 +121,23 @@ test('silent processes count in every view that one of them may still hold', (t)
     'b',
   ]);
   t.deepEqual(quorum.opposition(electors(free, { a: 2, b: 2 }), nothingSeized).processes, []);
+});
+
+test('a process that held a newer view and was bound by no promise confirms nobody in an older one', (t) => {
+  const quorum = new Quorum();
+  quorum.remember(viewOf(1, 'a', 'b', 'c'));
+  quorum.remember(viewOf(2, 'b', 'c'));
+  const holds = { a: 1, b: 2 };
+  t.is(quorum.opposition(electors(['c'], holds, { b: 1 }), nothingSeized).processes.length, 2);
+  t.is(quorum.opposition(electors(['c'], holds, { b: 2 }), nothingSeized).processes.length, 0);
+});
+
+test('only a renewal without a promise shows in which views its process confirms nobody', (t) => {
+  const observer = new Observer(2_000);
+  observer.observe(seen(1, 'a', 0, 1), poll(1_000));
+  observer.observe(seen(2, 'a', 4_000, 2), poll(1_500));
+  t.is(observer.holds(p1), viewNumber(2));
+  t.is(observer.heldFree(p1), viewNumber(1));
 });
 
 test('views below a seized number block nothing', (t) => {

@@ -54,18 +54,22 @@ test('a refusal before a renewal says nothing about a later silence', async (t) 
   t.true(asking.events.some(({ event }) => event === 'seized'));
 });
 
-test('a process that refuses its peers is not surely gone before the majority that may confirm it has stopped', async (t) => {
-  const world = new MemberWorld();
+/** Three of five confirm each other. The way to one of them refuses, as a firewall does. */
+async function oneOfMajorityRefuses(world: MemberWorld) {
   const { stayed, refused, others } = await five(world);
-  const { process } = refused.member;
-  // Three of five confirm each other. The way to one of them refuses, as a firewall does.
   for (const node of [refused, ...others]) {
     node.reachesStore = false;
     for (const other of stayed) world.cut(node, other);
   }
-  const sure = Promise.all(
-    stayed.map(({ membership }) => membership.whenSurelyGone(process, new AbortController().signal)),
-  );
+  return { stayed, refused, others };
+}
+
+/** The processes that are held for surely gone while they may act, at any time of the next 15 s. */
+async function goneThatAct(
+  world: MemberWorld,
+  { stayed, refused, others }: Awaited<ReturnType<typeof five>>,
+): Promise<string[]> {
+  const { process } = refused.member;
   const wrong: string[] = [];
   for (let ms = 0; ms < 15_000; ms += 20) {
     for (const { membership } of stayed) membership.reportRefused(process);
@@ -75,8 +79,34 @@ test('a process that refuses its peers is not surely gone before the majority th
       if (isGone && membership.mayAct()) wrong.push(`${member.process} after ${ms} ms`);
     }
   }
-  t.deepEqual(wrong, []);
+  return wrong;
+}
+
+test('a process that refuses its peers is not surely gone before the majority that may confirm it has stopped', async (t) => {
+  const world = new MemberWorld();
+  const nodes = await oneOfMajorityRefuses(world);
+  const { process } = nodes.refused.member;
+  const sure = Promise.all(
+    nodes.stayed.map(({ membership }) => membership.whenSurelyGone(process, new AbortController().signal)),
+  );
+  t.deepEqual(await goneThatAct(world, nodes), []);
   await world.finish(sure);
+});
+
+test('a refusal by one of a majority makes none of the others surely gone, even if nobody waits for the end of any', async (t) => {
+  const world = new MemberWorld();
+  const nodes = await oneOfMajorityRefuses(world);
+  t.deepEqual(await goneThatAct(world, nodes), []);
+  const isOut = (): boolean => nodes.stayed.every((node) => node.viewNames() === 'p0 p1');
+  t.true(isOut(), 'the majority was ended by a seized number');
+});
+
+test('a removed lease makes no process surely gone that its peers confirm', async (t) => {
+  const world = new MemberWorld();
+  const nodes = await oneOfMajorityRefuses(world);
+  // As if others had removed it: its process cannot know.
+  world.store.takeAway(nodes.refused.member.process);
+  t.deepEqual(await goneThatAct(world, nodes), []);
 });
 
 test('doubt about a removed process that somebody waits for ends within 9 s, because a number is seized', async (t) => {

@@ -112,6 +112,7 @@ const turn: fc.Arbitrary<RequestedTurn> = fc.record({
   channel: text,
   consumerKey: perhaps(text),
   consumerDisplayName: perhaps(text),
+  sharesSession: fc.boolean(),
   nameInferred: fc.boolean(),
   input,
   context: flatObject,

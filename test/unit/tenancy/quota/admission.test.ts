@@ -4,7 +4,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import type { AnonymousCaller, Caller } from '../../../../src/kernel/caller.js';
 import { tenantScope } from '../../../../src/kernel/tenant-scope.js';
-import type { Admitted } from '../../../../src/http/operations/index.js';
+import type { Admitted, RateClass } from '../../../../src/http/operations/index.js';
 import { limitsOf } from '../../../../src/kernel/plans/index.js';
 import { LocalAdmission } from '../../../../src/tenancy/quota/admission.js';
 import { Grants } from '../../../../src/tenancy/quota/grants.js';
@@ -34,7 +34,15 @@ function build() {
     dailyLimits: false,
     windowsMax: 1_000,
   });
-  return { time, admission };
+  const atOnceAdmission = {
+    admitRequest: (caller: Caller, rate: RateClass) => atOnce(admission.admitRequest(caller, rate)),
+    admitModelWork: (caller: Caller) => admission.admitModelWork(caller),
+    admitTenantWork: (...work: Parameters<LocalAdmission['admitTenantWork']>) =>
+      admission.admitTenantWork(...work),
+    figuresOfAddress: (address: string) => admission.figuresOfAddress(address),
+    dropIdle: () => admission.dropIdle(),
+  };
+  return { time, admission: atOnceAdmission };
 }
 
 function atOnce(admitted: Admitted | Promise<Admitted>): Admitted {

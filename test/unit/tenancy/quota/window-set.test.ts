@@ -1,15 +1,16 @@
 import test from 'ava';
+import { SlidingWindow } from '../../../../src/tenancy/quota/sliding-window.js';
 import { WindowSet } from '../../../../src/tenancy/quota/window-set.js';
 
 test('a window in use stays the same', (t) => {
-  const windows = new WindowSet(10);
+  const windows = new WindowSet(10, () => new SlidingWindow());
   windows.window('one').add(0);
   t.is(windows.window('one').used(1), 1);
   t.is(windows.window('other').used(1), 0);
 });
 
 test('idle windows are dropped and busy ones kept', (t) => {
-  const windows = new WindowSet(10);
+  const windows = new WindowSet(10, () => new SlidingWindow());
   windows.window('early').add(0);
   windows.window('late').add(50_000);
   windows.dropIdle(70_000);
@@ -19,7 +20,7 @@ test('idle windows are dropped and busy ones kept', (t) => {
 });
 
 test('the number of windows is bounded, and the least recently used goes first', (t) => {
-  const windows = new WindowSet(3);
+  const windows = new WindowSet(3, () => new SlidingWindow());
   for (const name of ['a', 'b', 'c']) windows.window(name).add(0);
   windows.window('a');
   windows.window('d').add(0);

@@ -1,0 +1,181 @@
+import { backoffMs } from './backoff.js';
+import { type Accepts, CredentialHolder, type Credentials, isTokenRefusal } from './credentials.js';
+import { type ApiError, ConnectionError, refusalOf } from './errors.js';
+import { reasonOf, type Surroundings, wait } from './surroundings.js';
+
+export interface TransportOptions extends Credentials {
+  /** Where the platform is. Several addresses are nodes of one installation: a request goes to the next if one is away. */
+  readonly baseUrl: string | readonly string[];
+  /** Headers of every request. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** How often a request is tried again. Default 3. */
+  readonly retries?: number | undefined;
+  /** The longest wait that the platform may ask for by `Retry-After`; beyond it the error is thrown. Default 60 s. */
+  readonly retryAfterMsMax?: number | undefined;
+  /** The time for the head of an answer. Default 10 minutes, because a call of a model may think for long. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** One request, with what decides about its retries. */
+export interface Sending {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  readonly headers: Headers;
+  readonly body: Uint8Array | undefined;
+  readonly accepts: Accepts;
+  readonly signal: AbortSignal | undefined;
+  readonly retries?: number | undefined;
+  readonly timeoutMs?: number | undefined;
+}
+
+interface TokenAnswer {
+  readonly data: { readonly access_token: string; readonly expires_in: number };
+}
+
+const retriesDefault = 3;
+const retryAfterMsMaxDefault = 60_000;
+const timeoutMsDefault = 10 * 60_000;
+
+/** The platform refuses these before it does anything, or a proxy writes them for a node that is away. */
+const passingStatuses: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
+/** The platform has tried all that it may, or no time helps. */
+const finalCodes: ReadonlySet<string> = new Set([
+  'quota_exceeded',
+  'provider_error',
+  'provider_timeout',
+  'provider_unavailable',
+  'response_format_mismatch',
+  'DELIVERY_FAILED',
+]);
+const repeatableMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']);
+
+/** Sends requests: credentials, time limit, retries, and the next node where one is away. */
+export class Transport {
+  readonly surroundings: Surroundings;
+  readonly #credentials: CredentialHolder;
+  readonly #options: TransportOptions;
+  readonly #baseUrls: readonly string[];
+  #at = 0;
+
+  constructor(options: TransportOptions, surroundings: Surroundings) {
+    this.#options = options;
+    this.surroundings = surroundings;
+    const given = typeof options.baseUrl === 'string' ? [options.baseUrl] : options.baseUrl;
+    this.#baseUrls = given.map((url) => url.replace(/\/+$/, ''));
+    if (this.#baseUrls.length === 0) throw new TypeError('baseUrl is empty; name at least one address.');
+    this.#credentials = new CredentialHolder(options, (apiKey) => this.#exchange(apiKey), surroundings.nowMs);
+  }
+
+  /** The answer, also where it is an error that no retry ends. Rejects if no node answers. */
+  async send(sending: Sending): Promise<Response> {
+    const { surroundings } = this;
+    const retries = sending.retries ?? this.#options.retries ?? retriesDefault;
+    let isRefreshed = false;
+    for (let failures = 1; ; failures += 1) {
+      const outcome = await this.#attempt(sending);
+      if (outcome instanceof Response && outcome.ok) return outcome;
+      const error =
+        outcome instanceof Response
+          ? await refusalOf(outcome.clone(), surroundings.nowMs())
+          : new ConnectionError(`${sending.method} ${sending.path}: no answer`, { cause: outcome });
+      if (!(error instanceof ConnectionError) && isTokenRefusal(error) && !isRefreshed) {
+        isRefreshed = true;
+        if (this.#credentials.dropToken()) continue;
+      }
+      const waitMs = failures > retries ? undefined : this.#waitMs(sending, error, failures);
+      if (waitMs === undefined) {
+        if (outcome instanceof Response) return outcome;
+        throw error;
+      }
+      if (outcome instanceof Response) void outcome.body?.cancel().catch(() => undefined);
+      await wait(surroundings, waitMs, sending.signal);
+    }
+  }
+
+  /** The JSON of a successful answer; rejects with the error of any other. */
+  async json<Answer>(sending: Sending): Promise<Answer> {
+    const response = await this.send(sending);
+    if (!response.ok) throw await refusalOf(response, this.surroundings.nowMs());
+    return (await response.json()) as Answer;
+  }
+
+  /** Whether requests are those of a signed-in user. */
+  get hasUser(): boolean {
+    return this.#options.accessToken !== undefined;
+  }
+
+  /** One attempt without retries; the next one goes to another node if this one is away. */
+  async attempt(sending: Sending): Promise<Response> {
+    const outcome = await this.#attempt(sending);
+    if (outcome instanceof Response) return outcome;
+    throw new ConnectionError(`${sending.method} ${sending.path}: no answer`, { cause: outcome });
+  }
+
+  /** For one that was refused although its token should be valid. True if another token will be sent. */
+  dropToken(): boolean {
+    return this.#credentials.dropToken();
+  }
+
+  async #attempt(sending: Sending): Promise<unknown> {
+    const { method, path, body, signal } = sending;
+    signal?.throwIfAborted();
+    const headers = new Headers({ ...this.#options.headers });
+    for (const [name, value] of Object.entries(await this.#credentials.headersFor(sending.accepts)))
+      headers.set(name, value);
+    sending.headers.forEach((value, name) => headers.set(name, value));
+    const limit = new AbortController();
+    const timeoutMs = sending.timeoutMs ?? this.#options.timeoutMs ?? timeoutMsDefault;
+    const cancel = this.surroundings.after(timeoutMs, () =>
+      limit.abort(new DOMException(`No answer within ${timeoutMs} ms.`, 'TimeoutError')),
+    );
+    const base = this.#baseUrls[this.#at % this.#baseUrls.length] ?? '';
+    try {
+      const request = new Request(`${base}${path}`, {
+        method,
+        headers,
+        // The caller's signal also ends the body that is being read; the limit is for the head alone.
+        signal: signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]),
+        ...(body === undefined ? {} : { body: body as BodyInit }),
+      });
+      const response = await this.surroundings.fetch(request);
+      if (response.status >= 502 && response.status <= 504) this.#at += 1;
+      return response;
+    } catch (error) {
+      // What the caller aborts is not tried again, and rejects as `fetch` does.
+      if (signal?.aborted === true) throw reasonOf(signal);
+      this.#at += 1;
+      return error ?? new Error('fetch failed');
+    } finally {
+      cancel();
+    }
+  }
+
+  /** The wait before the next attempt, or undefined if there must be none. */
+  #waitMs(sending: Sending, error: ApiError | ConnectionError, failures: number): number | undefined {
+    const isRepeatable = repeatableMethods.has(sending.method) || sending.headers.has('idempotency-key');
+    const backoff = backoffMs(this.surroundings, failures);
+    if (error instanceof ConnectionError) return isRepeatable ? backoff : undefined;
+    if (!passingStatuses.has(error.status) || finalCodes.has(error.code)) return undefined;
+    const { retryAfterMs } = error;
+    // With `Retry-After`, the platform says that it did nothing and that the same request is welcome later.
+    if (!isRepeatable && error.status !== 429 && retryAfterMs === undefined) return undefined;
+    if (retryAfterMs === undefined) return backoff;
+    const most = this.#options.retryAfterMsMax ?? retryAfterMsMaxDefault;
+    return retryAfterMs > most ? undefined : Math.max(retryAfterMs, backoff);
+  }
+
+  async #exchange(apiKey: string) {
+    const { surroundings } = this;
+    const startedMs = surroundings.nowMs();
+    const { data } = await this.json<TokenAnswer>({
+      method: 'POST',
+      path: '/api/auth/token',
+      headers: new Headers({ 'x-api-key': apiKey }),
+      body: undefined,
+      accepts: { key: false, user: false, operator: false },
+      signal: undefined,
+    });
+    return { token: data.access_token, expiresAtMs: startedMs + data.expires_in * 1_000 };
+  }
+}

@@ -1,0 +1,54 @@
+import { QueryClient, useInfiniteQuery, type UseInfiniteQueryResult } from '@tanstack/react-query';
+import { useSession } from '../session/use-session';
+import { ApiError } from './errors';
+
+/** Another attempt helps only where no answer came, or where the node said that it may. */
+function mayRetry(failures: number, error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false;
+  return failures < 2 && (error.status === 0 || error.status === 503);
+}
+
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: { retry: mayRetry, staleTime: 5_000, refetchOnWindowFocus: true },
+    mutations: { retry: false },
+  },
+});
+
+/** The beginning of every key: what one tenant's person sees is never shown in another tenant. */
+export function useKey(...rest: readonly unknown[]): readonly unknown[] {
+  const { user, tenantId } = useSession();
+  return [user.id, tenantId ?? 'no tenant', ...rest];
+}
+
+export interface Page<Row> {
+  readonly rows: readonly Row[];
+  /** Undefined after the last page. */
+  readonly next: string | undefined;
+}
+
+export interface Pages<Row> {
+  readonly rows: readonly Row[];
+  readonly query: UseInfiniteQueryResult;
+  readonly more: (() => void) | undefined;
+}
+
+/** A list that continues with a cursor. `read` fetches one page. */
+export function usePages<Row>(
+  key: readonly unknown[],
+  read: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<Row>>,
+  options: { readonly enabled?: boolean; readonly refetchInterval?: number } = {},
+): Pages<Row> {
+  const query = useInfiniteQuery({
+    queryKey: useKey(...key),
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
+    getNextPageParam: (page: Page<Row>) => page.next,
+    ...options,
+  });
+  return {
+    rows: query.data?.pages.flatMap((page) => page.rows) ?? [],
+    query,
+    more: query.hasNextPage && !query.isFetchingNextPage ? () => void query.fetchNextPage() : undefined,
+  };
+}

@@ -1,0 +1,162 @@
+import { type Pairs, pairsOf, recordOf } from '../../../ui/pairs-field';
+import type { NewTool, Tool, ToolType } from '../types';
+
+/** A tool while it is written. The fields of all three types are kept, so that changing the type loses nothing. */
+export interface ToolDraft {
+  readonly type: ToolType;
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: unknown;
+  readonly approval: boolean;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Pairs;
+  readonly query: Pairs;
+  readonly body: unknown;
+  readonly auth: AuthDraft;
+  readonly timeoutMs: string;
+  readonly select: string;
+  readonly idempotent: boolean;
+  readonly allowedTools: string;
+  readonly defaults: Pairs;
+  readonly agentId: string;
+}
+
+export interface AuthDraft {
+  readonly type: string;
+  readonly secret: string;
+  readonly header: string;
+}
+
+type Part = Readonly<Record<string, unknown>>;
+const textIn = (part: Part, name: string): string => {
+  const value = part[name];
+  return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : '';
+};
+
+export function draftOfTool(tool: Tool | undefined): ToolDraft {
+  const type = tool?.type ?? 'api';
+  const editor = tool?.editor_schema ?? {};
+  const part = (editor[type] ?? {}) as Part;
+  const auth = (part['auth'] ?? {}) as Part;
+  const allowed = part['allowed_tools'];
+  return {
+    type,
+    name: tool?.name ?? '',
+    description: tool?.description ?? '',
+    parameters: tool?.parameters ?? { type: 'object', properties: {} },
+    approval: editor['approval'] === 'always',
+    method: textIn(part, 'method') || 'GET',
+    url: textIn(part, 'url'),
+    headers: pairsOf(part['headers'] as Part | undefined),
+    query: pairsOf(part['query'] as Part | undefined),
+    body: part['body'],
+    auth: {
+      type: textIn(auth, 'type') || 'none',
+      secret: textIn(auth, 'secret_ref') || textIn(auth, 'vault_secret_id'),
+      header: textIn(auth, 'header'),
+    },
+    timeoutMs: textIn(part, 'timeout_ms') || textIn(part, 'call_timeout_ms'),
+    select: textIn((part['response'] ?? {}) as Part, 'select'),
+    idempotent: part['idempotent'] === true,
+    allowedTools: Array.isArray(allowed) ? allowed.join(', ') : '',
+    defaults: pairsOf(part['defaults_from_context'] as Part | undefined),
+    agentId: textIn(part, 'agent_id'),
+  };
+}
+
+const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+
+function authOf({ type, secret, header }: AuthDraft): object {
+  if (type === 'none') return { type };
+  return {
+    type,
+    ...(uuid.test(secret) ? { vault_secret_id: secret } : { secret_ref: secret }),
+    ...(type === 'api_key' && header !== '' && { header }),
+  };
+}
+
+/** Settings that are not there are undefined; JSON leaves them out. */
+function editorSchemaOf(draft: ToolDraft): object {
+  const auth = authOf(draft.auth);
+  const timeout = draft.timeoutMs === '' ? undefined : Number(draft.timeoutMs);
+  const approval = draft.approval ? 'always' : undefined;
+  if (draft.type === 'agent') return { agent: { agent_id: draft.agentId }, approval };
+  if (draft.type === 'mcp') {
+    const names = draft.allowedTools.split(',').map((name) => name.trim());
+    const allowed = names.filter((name) => name !== '');
+    return {
+      mcp: {
+        url: draft.url,
+        auth,
+        call_timeout_ms: timeout,
+        allowed_tools: allowed.length === 0 ? undefined : allowed,
+        defaults_from_context: recordOf(draft.defaults),
+      },
+      approval,
+    };
+  }
+  return {
+    api: {
+      method: draft.method,
+      url: draft.url,
+      headers: recordOf(draft.headers),
+      query: recordOf(draft.query),
+      body: draft.method === 'GET' ? undefined : draft.body,
+      auth,
+      timeout_ms: timeout,
+      response: draft.select === '' ? undefined : { select: draft.select },
+      idempotent: draft.idempotent ? true : undefined,
+    },
+    approval,
+  };
+}
+
+export function toolOf(draft: ToolDraft): NewTool {
+  const { type, name, description, parameters } = draft;
+  return { type, name, description, parameters, editor_schema: editorSchemaOf(draft) } as NewTool;
+}
+
+/**
+ * The merge patch that leaves a saved tool with exactly the draft's settings: a setting that is gone is null. The response
+ * keeps what this form does not show.
+ */
+export function toolPatchOf(tool: Tool, draft: ToolDraft) {
+  const { name, description, parameters, editor_schema: next } = toolOf(draft);
+  const before = tool.editor_schema;
+  const written = JSON.parse(JSON.stringify(next)) as Part;
+  const parts = Object.keys({ ...before, ...written }).map((key) => [
+    key,
+    replaced(before[key], written[key]),
+  ]);
+  return {
+    name,
+    description,
+    parameters: replaced(tool.parameters, parameters) as Record<string, unknown>,
+    editor_schema: Object.fromEntries(parts) as Record<string, unknown>,
+    revision: tool.revision,
+  };
+}
+
+const isObject = (value: unknown): value is Part =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function replaced(before: unknown, after: unknown): unknown {
+  if (after === undefined) return null;
+  if (!isObject(before) || !isObject(after)) return after;
+  return Object.fromEntries(
+    Object.keys({ ...before, ...after }).map((key) => [key, replaced(before[key], after[key])]),
+  );
+}
+
+/** A JSON Schema with the arguments that the placeholders `${args.…}` of a tool name. */
+export function parametersFrom(draft: ToolDraft): Record<string, unknown> {
+  const texts = JSON.stringify([draft.url, draft.headers, draft.query, draft.body ?? null]);
+  const names = new Set([...texts.matchAll(/\$\{args\.([A-Za-z0-9_-]+)/g)].map(([, name]) => name ?? ''));
+  const present = isObject(draft.parameters) ? draft.parameters : {};
+  const known = isObject(present['properties']) ? present['properties'] : {};
+  const properties = Object.fromEntries(
+    [...names].map((name) => [name, known[name] ?? { type: 'string', description: '' }]),
+  );
+  return { ...present, type: 'object', properties: { ...known, ...properties }, required: [...names] };
+}

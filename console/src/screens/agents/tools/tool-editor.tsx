@@ -1,0 +1,148 @@
+import { useMutation } from '@tanstack/react-query';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { api, take } from '../../../api/client';
+import { ApiError } from '../../../api/errors';
+import { queries, useKey } from '../../../api/queries';
+import { Button } from '../../../ui/button';
+import { CheckField } from '../../../ui/check-field';
+import { Dialog } from '../../../ui/dialog';
+import { FormProblem, problemOf, SelectField, TextArea, TextField } from '../../../ui/field';
+import { JsonField } from '../../../ui/json-field';
+import { succeeded } from '../../../ui/toasts';
+import type { Agent, Tool, ToolType } from '../types';
+import { AgentForm, ApiForm, McpForm } from './type-forms';
+import { draftOfTool, parametersFrom, type ToolDraft, toolOf, toolPatchOf } from './tool-draft';
+
+export function ToolEditor({
+  agent,
+  tool,
+  open,
+  onClose,
+}: {
+  readonly agent: Agent;
+  readonly tool: Tool | undefined;
+  readonly open: boolean;
+  readonly onClose: () => void;
+}) {
+  return (
+    <Dialog
+      open={open}
+      onClose={onClose}
+      title={tool === undefined ? 'Add a tool' : `Edit ${tool.name}`}
+      wide
+    >
+      <Form key={tool?.id ?? 'new'} agent={agent} tool={tool} onClose={onClose} />
+    </Dialog>
+  );
+}
+
+const types: readonly (readonly [ToolType, string])[] = [
+  ['api', 'HTTP: one request to an interface'],
+  ['mcp', 'MCP: the tools of a server'],
+  ['agent', 'Sub-agent: another agent of the tenant'],
+];
+
+function Form({ agent, tool, onClose }: Omit<Parameters<typeof ToolEditor>[0], 'open'>) {
+  const [draft, setDraft] = useState(() => draftOfTool(tool));
+  const change = (part: Partial<ToolDraft>): void => setDraft((present) => ({ ...present, ...part }));
+  const agentKey = useKey('agents', agent.id);
+  const form = useRef<HTMLFormElement>(null);
+  const save = useMutation({
+    mutationFn: async () => {
+      const path = { id: agent.id };
+      if (tool === undefined) {
+        return take(api.POST('/api/agents/{id}/schemas', { params: { path }, body: toolOf(draft) }));
+      }
+      return take(
+        api.PATCH('/api/agents/{id}/schemas/{schemaId}', {
+          params: { path: { ...path, schemaId: tool.id } },
+          body: toolPatchOf(tool, draft),
+        }),
+      );
+    },
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: agentKey });
+      succeeded(tool === undefined ? `${draft.name} was added` : `${draft.name} is saved`);
+      onClose();
+    },
+  });
+  const { error } = save;
+  useEffect(() => {
+    if (error !== null) form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus();
+  }, [error]);
+  const at = (field: string): string | undefined => problemOf(error, field);
+  const part = (field: string): string | undefined => at(`editor_schema.${draft.type}.${field}`);
+  const fields = { draft, change, problem: part };
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    // The form of the agent is around this one in React's tree.
+    event.stopPropagation();
+    save.mutate();
+  };
+  return (
+    <form ref={form} onSubmit={submit} className="flex flex-col gap-4">
+      <div className="grid gap-4 sm:grid-cols-2">
+        <SelectField
+          label="Type"
+          options={types}
+          disabled={tool !== undefined}
+          value={draft.type}
+          onChange={({ target }) => change({ type: target.value as ToolType })}
+        />
+        <TextField
+          label="Name"
+          hint="The model calls it by this name: letters, digits, '_' and '-'."
+          problem={at('name')}
+          value={draft.name}
+          onChange={({ target }) => change({ name: target.value })}
+          required
+        />
+      </div>
+      <TextArea
+        label="Description"
+        hint="The model decides by this text when to call the tool."
+        problem={at('description')}
+        value={draft.description}
+        onChange={({ target }) => change({ description: target.value })}
+      />
+      {draft.type === 'api' && <ApiForm {...fields} />}
+      {draft.type === 'mcp' && <McpForm {...fields} tools={tool?.tools ?? null} />}
+      {draft.type === 'agent' && <AgentForm {...fields} own={agent.id} />}
+      {draft.type !== 'mcp' && (
+        <div className="flex flex-col items-start gap-2 [&>*:first-child]:w-full">
+          <JsonField
+            label="Arguments"
+            hint="JSON Schema of what the model fills in."
+            problem={at('parameters')}
+            value={draft.parameters}
+            onChange={(parameters) => change({ parameters })}
+          />
+          {draft.type === 'api' && (
+            <Button onClick={() => change({ parameters: parametersFrom(draft) })}>
+              Take the arguments from the placeholders
+            </Button>
+          )}
+        </div>
+      )}
+      <CheckField
+        label="A person approves each call"
+        hint="The turn waits until somebody in the inbox approves or denies it."
+        checked={draft.approval}
+        onChange={({ target }) => change({ approval: target.checked })}
+      />
+      <FormProblem error={withPlace(error)} />
+      <div className="flex justify-end gap-2">
+        <Button onClick={onClose}>Cancel</Button>
+        <Button kind="primary" type="submit" busy={save.isPending}>
+          {tool === undefined ? 'Add tool' : 'Save tool'}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+/** The form is long: what is wrong is also said beside its button, with the place. */
+function withPlace(error: unknown): unknown {
+  if (!(error instanceof ApiError) || error.field === undefined) return error;
+  return new Error(`${error.field.name}: ${error.field.issue}`);
+}

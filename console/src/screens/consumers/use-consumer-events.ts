@@ -1,0 +1,34 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useKey } from '../../api/queries';
+import { useRealtime } from '../../api/realtime';
+
+/** Reads consumers again when one was denied or allowed, here or elsewhere; without a key: whichever. */
+export function useConsumerEvents(consumerKey?: string): void {
+  const queries = useQueryClient();
+  const [one, list, denied] = [
+    useKey('consumer', consumerKey ?? ''),
+    useKey('consumers'),
+    useKey('denylist'),
+  ];
+  const refresh = (): void => {
+    for (const queryKey of [one, list, denied]) void queries.invalidateQueries({ queryKey });
+  };
+  useRealtime(({ type, data }) => {
+    if (type !== 'consumer_denylist_changed') return;
+    if (consumerKey === undefined || data['consumer_key'] === consumerKey) refresh();
+  }, refresh);
+}
+
+/** After a change by this page. */
+export function useConsumersChanged(consumerKey: string): () => void {
+  const queries = useQueryClient();
+  const keys = [
+    useKey('consumer', consumerKey),
+    useKey('consumers'),
+    useKey('denylist'),
+    useKey('consumer memory', consumerKey),
+  ];
+  return () => {
+    for (const queryKey of keys) void queries.invalidateQueries({ queryKey });
+  };
+}

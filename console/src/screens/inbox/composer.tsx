@@ -1,0 +1,78 @@
+import { useMutation } from '@tanstack/react-query';
+import { type KeyboardEvent, useState } from 'react';
+import { api, take } from '../../api/client';
+import { useAllowed } from '../../session/use-session';
+import { Button } from '../../ui/button';
+import { FormProblem, inputClass } from '../../ui/field';
+import type { Conversation } from './conversations';
+
+/** A person's own answer, once the conversation is taken over. */
+export function Composer({
+  session,
+  changed,
+}: {
+  readonly session: Conversation;
+  readonly changed: () => void;
+}) {
+  const allowed = useAllowed('messages:send');
+  const [text, setText] = useState('');
+  const id = session.session_id;
+  // A repeat after a lost answer is the same message.
+  const [messageKey, setMessageKey] = useState(() => crypto.randomUUID());
+  const sending = useMutation({
+    mutationFn: (message: string) =>
+      take(
+        api.POST('/api/v1/sessions/{id}/manual-message', {
+          params: { path: { id }, header: { 'idempotency-key': messageKey } },
+          body: { message },
+        }),
+      ),
+    onSuccess: () => {
+      setText('');
+      setMessageKey(crypto.randomUUID());
+      changed();
+    },
+  });
+  if (!allowed) return null;
+  if (session.control_mode === 'engaged') {
+    return (
+      <p className="border-t border-line bg-surface px-4 py-3 text-sm text-muted">
+        The agent answers. Take the conversation over to write yourself.
+      </p>
+    );
+  }
+  const send = (): void => {
+    if (text.trim() !== '' && !sending.isPending) sending.mutate(text.trim());
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    send();
+  };
+  return (
+    <form
+      className="flex flex-col gap-2 border-t border-line bg-surface p-3"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <textarea
+        aria-label="Your answer"
+        placeholder="Your answer, sent by the channel that the last message came in by"
+        className={`${inputClass} h-auto min-h-18 resize-y py-1.5`}
+        maxLength={20_000}
+        value={text}
+        onChange={({ target }) => setText(target.value)}
+        onKeyDown={onKeyDown}
+      />
+      <FormProblem error={sending.error} />
+      <div className="flex items-center justify-end gap-3">
+        <span className="text-xs text-muted max-sm:hidden">Ctrl+Enter sends</span>
+        <Button type="submit" kind="primary" busy={sending.isPending} disabled={text.trim() === ''}>
+          Send
+        </Button>
+      </div>
+    </form>
+  );
+}

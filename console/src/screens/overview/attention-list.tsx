@@ -1,0 +1,53 @@
+import { Link } from '@tanstack/react-router';
+import { CircleCheck } from 'lucide-react';
+import { entries } from '../../frame/entries';
+import { Badge } from '../../ui/badge';
+import { Card } from '../../ui/page';
+import { Loaded } from '../../ui/states';
+import { type Attention, useAttention } from './attention';
+
+const words = { bad: 'Failed', warn: 'Waits', accent: 'Open', good: 'Fine', neutral: 'Note' } as const;
+
+export function AttentionList() {
+  const query = useAttention();
+  return (
+    <Card title="Needs attention">
+      <Loaded query={query}>
+        {(items) =>
+          items.length === 0 ? (
+            <p className="flex items-center gap-2 text-sm text-muted">
+              <CircleCheck size={16} aria-hidden className="text-good" />
+              Nothing waits for a person.
+            </p>
+          ) : (
+            <ul className="flex flex-col divide-y divide-line">
+              {items.map((item) => (
+                <Item key={item.id} item={item} />
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}
+
+function Item({ item: { tone, title, detail, path } }: { readonly item: Attention }) {
+  // A screen that is not there has no link.
+  const isThere = entries.some((entry) => entry.path !== '/' && path.startsWith(entry.path));
+  return (
+    <li className="flex items-start gap-3 py-2 text-sm">
+      <Badge tone={tone}>{words[tone]}</Badge>
+      <div className="min-w-0">
+        {isThere ? (
+          <Link to={path} className="font-medium text-accent hover:underline">
+            {title}
+          </Link>
+        ) : (
+          <span className="font-medium">{title}</span>
+        )}
+        <p className="text-muted wrap-anywhere">{detail}</p>
+      </div>
+    </li>
+  );
+}

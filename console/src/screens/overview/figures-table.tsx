@@ -1,0 +1,52 @@
+import { Failure, Loading } from '../../ui/states';
+import { count, dollars, shortCount } from '../../ui/numbers';
+import { duration } from '../../ui/time';
+import { type Figures, useFigures } from './figures';
+
+interface Figure {
+  readonly title: string;
+  readonly text: (figures: Figures) => string;
+  /** Said in colour where it is not zero. */
+  readonly isBad?: (figures: Figures) => boolean;
+}
+
+const shown: readonly Figure[] = [
+  { title: 'Requests', text: ({ requests }) => shortCount(requests) },
+  { title: 'Turns', text: ({ turns }) => shortCount(turns) },
+  { title: 'Tokens', text: ({ tokens }) => shortCount(tokens) },
+  { title: 'Cost', text: ({ cost }) => dollars(cost) },
+  { title: 'Failed requests', text: ({ errors }) => count(errors), isBad: ({ errors }) => errors > 0 },
+  {
+    title: 'Failed turns',
+    text: ({ failedTurns }) => count(failedTurns),
+    isBad: ({ failedTurns }) => failedTurns > 0,
+  },
+  { title: 'Latency p50', text: ({ p50Ms }) => duration(p50Ms) },
+  { title: 'Latency p95', text: ({ p95Ms }) => duration(p95Ms) },
+];
+
+/** The last hour, large, with the last day below. */
+export function FiguresTable() {
+  const hour = useFigures(1);
+  const day = useFigures(24);
+  if (hour.isError && hour.data === undefined)
+    return <Failure error={hour.error} retry={() => void hour.refetch()} />;
+  if (hour.data === undefined) return <Loading label="Figures" />;
+  const { data } = hour;
+  return (
+    <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border border-line bg-line md:grid-cols-4">
+      {shown.map(({ title, text, isBad }) => (
+        <div key={title} className="bg-surface p-4">
+          <dt className="text-xs text-muted">{title}</dt>
+          <dd className={`text-xl font-semibold tabular-nums ${isBad?.(data) === true ? 'text-bad' : ''}`}>
+            {text(data)}
+            <span className="sr-only"> in the last hour</span>
+          </dd>
+          <dd className="text-xs text-muted tabular-nums">
+            {day.data === undefined ? '…' : text(day.data)} in 24 h
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,48 @@
+import { useQuery } from '@tanstack/react-query';
+import { createLazyRoute } from '@tanstack/react-router';
+import type { paths } from '#api/openapi';
+import { api, take } from '../../api/client';
+import { useKey } from '../../api/queries';
+import { useAllowed, useTenant } from '../../session/use-session';
+import { CopyAs } from '../../ui/copy-as';
+import { Page } from '../../ui/page';
+import { Forbidden, Loaded } from '../../ui/states';
+import { GeneralForm } from './general-form';
+import { RetentionForm } from './retention-form';
+
+export const Route = createLazyRoute('/frame/settings')({ component: TenantSettings });
+
+export type KeptTenant =
+  paths['/api/tenants/{id}']['get']['responses'][200]['content']['application/json']['data'];
+
+/** What the tenant's admins decide: name, budget, and for how long data is kept. */
+function TenantSettings() {
+  const { id } = useTenant();
+  const query = useQuery({
+    queryKey: useKey('tenant'),
+    queryFn: ({ signal }) => take(api.GET('/api/tenants/{id}', { params: { path: { id } }, signal })),
+  });
+  if (!useAllowed('tenants:update')) {
+    return (
+      <Page title="Settings">
+        <Forbidden what="the settings of the tenant" />
+      </Page>
+    );
+  }
+  return (
+    <Page
+      title="Settings"
+      description="They hold for the whole tenant."
+      actions={<CopyAs request={{ method: 'GET', path: `/api/tenants/${id}` }} />}
+    >
+      <Loaded query={query}>
+        {({ data }) => (
+          <div className="grid items-start gap-4 lg:grid-cols-2">
+            <GeneralForm tenant={data} />
+            <RetentionForm tenant={data} />
+          </div>
+        )}
+      </Loaded>
+    </Page>
+  );
+}

@@ -1,0 +1,17 @@
+import { type ReactNode, useEffect } from 'react';
+
+/** One narrow column, for people who are not signed in. */
+export function SignedOutPage({ title, children }: { readonly title: string; readonly children: ReactNode }) {
+  useEffect(() => {
+    document.title = `${title} · Troupe`;
+  }, [title]);
+  return (
+    <main id="content" className="flex min-h-dvh items-center justify-center p-4">
+      <div className="w-full max-w-sm rounded-xl border border-line bg-surface p-6">
+        <p className="text-sm font-medium text-muted">Troupe</p>
+        <h1 className="mb-4">{title}</h1>
+        {children}
+      </div>
+    </main>
+  );
+}

@@ -1,0 +1,83 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import type { paths } from '#api/openapi';
+import { api, take } from '../../../api/client';
+import { queries, useKey } from '../../../api/queries';
+import { Button } from '../../../ui/button';
+import { FormProblem, problemOf, SelectField, TextField } from '../../../ui/field';
+import { Card } from '../../../ui/page';
+import { ConfigForm } from '../config-form';
+import { withPlace } from '../with-place';
+import type { Config } from '../types';
+import type { Made } from './created';
+import type { Kind } from './kinds';
+
+type Creation = NonNullable<paths['/api/triggers']['post']['requestBody']>['content']['application/json'];
+
+export function NewTrigger({ kind, onMade }: { readonly kind: Kind; readonly onMade: (made: Made) => void }) {
+  const [name, setName] = useState('');
+  const [agentId, setAgentId] = useState('');
+  const [config, setConfig] = useState<Config>(kind.config);
+  const key = useKey('triggers');
+  const agents = useQuery({
+    queryKey: useKey('agents', 'published'),
+    queryFn: ({ signal }) =>
+      take(api.GET('/api/agents/published', { params: { query: { limit: 100 } }, signal })),
+  });
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: () =>
+      take(
+        api.POST('/api/triggers', {
+          // The server checks the settings by the trigger's type, and names the field that is wrong.
+          body: { agent_id: agentId, name, trigger_type: kind.type, trigger_config: config } as Creation,
+        }),
+      ),
+    onSuccess: ({ data, webhook_url: url }) => {
+      void queries.invalidateQueries({ queryKey: key });
+      onMade({ id: data.id, secret: data.webhook_secret, url, kind, config });
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    mutate();
+  };
+  return (
+    <form onSubmit={submit} className="flex max-w-3xl flex-col gap-4">
+      <Card title="Trigger">
+        <div className="grid gap-4 sm:grid-cols-2">
+          <TextField
+            label="Name"
+            problem={problemOf(error, 'name')}
+            value={name}
+            onChange={({ target }) => setName(target.value)}
+            required
+          />
+          <SelectField
+            label="Agent"
+            hint={agents.data?.data.length === 0 ? 'Publish an agent first.' : 'Published agents.'}
+            problem={problemOf(error, 'agent_id')}
+            value={agentId}
+            options={[
+              ['', 'Choose an agent'],
+              ...(agents.data?.data ?? []).map(({ id, commercial_name: shown }) => [id, shown] as const),
+            ]}
+            onChange={({ target }) => setAgentId(target.value)}
+            required
+          />
+        </div>
+      </Card>
+      {kind.secret !== undefined && (
+        <p className="rounded-md bg-accent-soft px-3 py-2 text-sm">
+          First store what {kind.title} gave you as a secret: <code className="font-mono">{kind.secret}</code>
+        </p>
+      )}
+      <ConfigForm type={kind.type} config={config} onChange={setConfig} error={error} />
+      <FormProblem error={withPlace(error)} />
+      <div className="flex justify-end">
+        <Button kind="primary" type="submit" busy={isPending}>
+          Create trigger
+        </Button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,28 @@
+export const turnStatuses = [
+  'queued',
+  'running',
+  'waiting',
+  'completed',
+  'failed',
+  'timeout',
+  'cancelled',
+  'blocked',
+] as const;
+
+export interface TurnsSearch {
+  readonly session?: string;
+  readonly agent?: string;
+  readonly status?: (typeof turnStatuses)[number];
+  readonly trace?: string;
+}
+
+export function turnsSearchOf(given: Readonly<Record<string, unknown>>): TurnsSearch {
+  const search: { -readonly [Name in keyof TurnsSearch]: TurnsSearch[Name] } = {};
+  for (const name of ['session', 'agent', 'trace'] as const) {
+    const value = given[name];
+    if (typeof value === 'string' && value !== '') search[name] = value;
+  }
+  const status = turnStatuses.find((one) => one === given['status']);
+  if (status !== undefined) search.status = status;
+  return search;
+}

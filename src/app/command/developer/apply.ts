@@ -1,0 +1,199 @@
+import { createInterface } from 'node:readline/promises';
+import type { Client } from '#client';
+import { CommandError } from '../command.js';
+import { type Context, developerCommand, reasonOf } from './developer-command.js';
+import { type Fields, readManifest } from './manifest.js';
+import { line, type Output, type Style } from './output.js';
+import { type Change, type Plan, planOf, resolved } from './plan.js';
+import { readState, type Stored, type TenantState } from './tenant-state.js';
+
+export const applyCommand = developerCommand({
+  usage: ['apply -f FILE [-f FILE …] [--plan | --yes]'],
+  summary:
+    'Brings agents, tools, triggers, databases and secrets to what YAML files declare: shows a plan, asks, applies it.\n' +
+    'Fields that a file leaves out stay as they are. Values of secrets come from variables, never from files. troupe\n' +
+    'export writes such a file. Exit code 3: with --plan, something would change.',
+  options: {
+    file: { kind: 'list', short: 'f', about: 'a file; several times; - is standard input' },
+    plan: { kind: 'flag', about: 'show the plan alone' },
+    yes: { kind: 'flag', short: 'y', about: 'do not ask' },
+    prune: { kind: 'flag', about: 'delete tools and triggers of the declared agents that no file has' },
+  },
+  run: async (context) => {
+    const { given, environment, out } = context;
+    const files = given.list('file');
+    if (files.length === 0) throw context.wrong('a file is missing: -f FILE');
+    if (given.words.length > 0) throw context.wrong(`${given.words.join(' ')} is not expected`);
+    const manifest = await readManifest(files);
+    const client = await context.client();
+    const state = await readState(client, new Set(manifest.agents.map(({ name }) => name)));
+    const hasVariable = (name: string): boolean => (environment[name] ?? '') !== '';
+    const plan = planOf(manifest, state, { prunes: given.flag('prune'), hasVariable });
+    if (given.flag('json') && given.flag('plan')) out.json(plan);
+    else if (!given.flag('json')) show(plan, out);
+    if (plan.problems.length > 0) throw new CommandError(plan.problems.join('\n'));
+    if (given.flag('plan')) {
+      if (plan.changes.length > 0) process.exitCode = 3;
+      return;
+    }
+    if (plan.changes.length === 0 || !(await isAgreed(context))) return;
+    const made = await new Application(client, state, environment, (change) => {
+      if (!given.flag('json')) out.print(`${out.style('green', 'done')}  ${titleOf(change)}`);
+    }).carryOut(plan);
+    if (given.flag('json')) out.json({ changes: plan.changes.map(titleOf), webhooks: made });
+    for (const { name, url, secret } of given.flag('json') ? [] : made) {
+      out.print(`${name}: ${url ?? ''}`);
+      if (secret !== undefined) out.print(`  webhook_secret, shown once: ${secret}`);
+    }
+  },
+});
+
+const marks: Readonly<Record<Change['action'], readonly [mark: string, style: Style]>> = {
+  create: ['+', 'green'],
+  update: ['~', 'yellow'],
+  delete: ['-', 'red'],
+  publish: ['↑', 'cyan'],
+};
+
+function show({ changes, problems }: Plan, out: Output): void {
+  for (const change of changes) {
+    const [mark, style] = marks[change.action];
+    out.print(out.style(style, `${mark} ${titleOf(change)}`));
+    for (const one of change.lines) out.print(`    ${line(one, 160)}`);
+  }
+  if (changes.length === 0 && problems.length === 0) out.print('Nothing changes.');
+}
+
+function titleOf({ action, kind, agent, name }: Change): string {
+  return `${action} ${kind} ${agent === undefined ? '' : `${agent}/`}${name}`;
+}
+
+async function isAgreed({ given, out }: Context): Promise<boolean> {
+  if (given.flag('yes')) return true;
+  if (!out.isTerminal || !process.stdin.isTTY) {
+    throw new CommandError('Nobody can be asked here. Apply the plan with --yes, or show it with --plan.', {
+      exitCode: 2,
+    });
+  }
+  const asking = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(?:es)?$/i.test((await asking.question('Apply? [y/N] ')).trim());
+  } finally {
+    asking.close();
+  }
+}
+
+export interface MadeWebhook {
+  readonly name: string;
+  readonly url: string | undefined;
+  readonly secret: string | undefined;
+}
+
+/** Takes the steps of a plan, in order. A failure names its step; applying again goes on from there. */
+class Application {
+  readonly #client: Client;
+  readonly #state: { -readonly [Kind in keyof TenantState]: TenantState[Kind] };
+  readonly #environment: Readonly<Record<string, string | undefined>>;
+  readonly #onDone: (change: Change) => void;
+  readonly #webhooks: MadeWebhook[] = [];
+
+  constructor(
+    client: Client,
+    state: TenantState,
+    environment: Readonly<Record<string, string | undefined>>,
+    onDone: (change: Change) => void,
+  ) {
+    this.#client = client;
+    this.#state = { ...state };
+    this.#environment = environment;
+    this.#onDone = onDone;
+  }
+
+  async carryOut({ changes }: Plan): Promise<readonly MadeWebhook[]> {
+    for (const change of changes) {
+      try {
+        await this.#take(change);
+      } catch (cause) {
+        throw new CommandError(`${titleOf(change)}: ${reasonOf(cause)}`, { cause });
+      }
+      this.#onDone(change);
+    }
+    return this.#webhooks;
+  }
+
+  #take(change: Change): Promise<unknown> {
+    switch (change.kind) {
+      case 'secret':
+        return this.#secret(change);
+      case 'database':
+        return this.#database(change);
+      case 'agent':
+        return this.#agent(change);
+      case 'tool':
+        return this.#tool(change);
+      case 'trigger':
+        return this.#trigger(change);
+    }
+  }
+
+  async #secret({ action, id = '', fields }: Change): Promise<void> {
+    const { from_env: variable, ...body } = fields;
+    if (action === 'create') {
+      const value = this.#environment[String(variable)] ?? '';
+      await this.#client.secrets.create({ body: { ...body, value } as never });
+    } else {
+      const { provider: _, kind: __, name: ___, ...changeable } = body;
+      await this.#client.secrets.update({ path: { id }, body: changeable });
+    }
+  }
+
+  async #database({ action, id = '', name, fields }: Change): Promise<void> {
+    if (action === 'update') {
+      await this.#client.databases.update({ path: { id }, body: fields });
+      return;
+    }
+    const { data } = await this.#client.databases.create({ body: fields as never });
+    this.#state.databases = [...this.#state.databases, { id: data.id, name, fields }];
+  }
+
+  async #agent({ action, id = '', name, fields }: Change): Promise<void> {
+    if (action === 'create') {
+      const { data } = await this.#client.agents.create({ body: fields as never });
+      const made = { id: data.id, name, fields, status: 'draft', publishConfig: {}, tools: [], triggers: [] };
+      this.#state.agents = [...this.#state.agents, made];
+    } else if (action === 'update') {
+      await this.#client.agents.update({ path: { id }, body: fields });
+    } else {
+      await this.#client.agents.publish({ path: { id: this.#agentId(name) }, body: fields });
+    }
+  }
+
+  async #tool({ action, id = '', agent, fields }: Change): Promise<void> {
+    const body = resolved(fields, this.#state) as never;
+    const path = { id: this.#agentId(agent) };
+    if (action === 'create') await this.#client.agentSchemas.create({ path, body });
+    else if (action === 'update') {
+      await this.#client.agentSchemas.update({ path: { ...path, schemaId: id }, body });
+    } else await this.#client.agentSchemas.delete({ path: { ...path, schemaId: id } });
+  }
+
+  async #trigger({ action, id = '', agent, name, fields }: Change): Promise<void> {
+    const { enabled, ...rest } = resolved(fields, this.#state);
+    if (action === 'delete') {
+      await this.#client.triggers.delete({ path: { id } });
+    } else if (action === 'update') {
+      const { trigger_type: _, ...body } = { ...rest, enabled } as Fields;
+      await this.#client.triggers.update({ path: { id }, body: body });
+    } else {
+      const body = { ...rest, agent_id: this.#agentId(agent) } as never;
+      const { data, webhook_url: url } = await this.#client.triggers.create({ body });
+      if (url !== undefined) this.#webhooks.push({ name, url, secret: data.webhook_secret });
+      if (enabled === false) await this.#client.triggers.disable({ path: { id: data.id } });
+    }
+  }
+
+  #agentId(name: string | undefined): string {
+    const all: readonly Stored[] = this.#state.agents;
+    return all.find((one) => one.name === name)?.id ?? '';
+  }
+}

@@ -1,0 +1,106 @@
+import { ApiError, type Client, ConnectionError, createClient } from '#client';
+import type { Environment } from '../../../kernel/config/index.js';
+import { type Command, CommandError, reasonsOf, usageError } from '../command.js';
+import { type Given, optionLines, type Options, readOptions } from './options.js';
+import { type Output, systemOutput } from './output.js';
+import { findProfile, type Profile } from './profiles.js';
+
+export interface Context {
+  readonly given: Given;
+  readonly environment: Environment;
+  readonly out: Output;
+  /** Aborts at the first Ctrl-C; the second ends the process. */
+  readonly signal: AbortSignal;
+  /** The client of the chosen profile. */
+  client(): Promise<Client>;
+  profile(): Promise<Profile>;
+  /** An error of the words, with the usage. */
+  wrong(message: string): CommandError;
+}
+
+export interface DeveloperCommand {
+  /** Lines without `troupe`. */
+  readonly usage: readonly string[];
+  readonly summary: string;
+  readonly options: Options;
+  /** The first words that it knows, for completion. */
+  readonly actions?: readonly string[];
+  readonly run: (context: Context) => Promise<void>;
+}
+
+const common: Options = {
+  profile: { kind: 'text', about: 'the profile of troupe login; TROUPE_PROFILE names it too' },
+  json: { kind: 'flag', about: 'print JSON' },
+};
+
+/** A command over the public API, in the form of all commands. */
+export function developerCommand(described: DeveloperCommand): Command {
+  const options = { ...described.options, ...common };
+  const usage = described.usage.join('\n       troupe ');
+  return {
+    options: Object.keys(options),
+    actions: described.actions ?? [],
+    help: `Usage: troupe ${usage}\n\n${described.summary}\n\n${optionLines(options)}\n`,
+    run: async (rest, environment) => {
+      const given = readOptions(rest, options, usage);
+      const profile = (): Promise<Profile> => findProfile(environment, given.text('profile'));
+      const stop = untilInterrupted();
+      try {
+        await described.run({
+          given,
+          environment,
+          out: systemOutput(environment),
+          signal: stop.signal,
+          profile,
+          client: async () => clientOf(withCredential(await profile())),
+          wrong: (message) => usageError(message, usage),
+        });
+      } catch (error) {
+        if (!stop.signal.aborted) throw readable(error);
+      } finally {
+        stop.end();
+      }
+      // As shells have it for a program that Ctrl-C ended.
+      if (stop.signal.aborted) process.exitCode = 130;
+    },
+  };
+}
+
+export function clientOf({ url, api_key: apiKey, operator_token: operatorToken }: Profile): Client {
+  return createClient({ baseUrl: url, apiKey, operatorToken });
+}
+
+function withCredential(profile: Profile): Profile {
+  if (profile.api_key !== undefined || profile.operator_token !== undefined) return profile;
+  throw new CommandError('An API key is missing. Sign in with: troupe login, or set TROUPE_API_KEY.');
+}
+
+function untilInterrupted(): { readonly signal: AbortSignal; readonly end: () => void } {
+  const controller = new AbortController();
+  // `once`: the second Ctrl-C finds no listener and ends the process.
+  const interrupt = (): void => controller.abort(new Error('interrupted'));
+  process.once('SIGINT', interrupt);
+  return { signal: controller.signal, end: () => process.off('SIGINT', interrupt) };
+}
+
+/** What is wrong, where, and what to do. */
+function readable(error: unknown): unknown {
+  if (error instanceof ConnectionError) {
+    const [, ...causes] = reasonsOf(error);
+    const reason = causes.at(-1);
+    return new CommandError(
+      `${error.message}${reason === undefined ? '' : ` (${reason})`}. Is TROUPE_BASE_URL, or the address of the profile, right?`,
+    );
+  }
+  if (!(error instanceof ApiError)) return error;
+  const advice = error.status === 401 ? ' Sign in with: troupe login, or set TROUPE_API_KEY.' : '';
+  return new CommandError(`${reasonOf(error)}${advice}`);
+}
+
+/** The message of a refusal with its code, and its field where the message does not say what is wrong with it. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error);
+  const { field, issue } = error.details ?? {};
+  if (typeof issue !== 'string' || error.message.includes(issue)) return `${error.message} (${error.code})`;
+  return `${error.message} ${typeof field === 'string' ? `${field}: ` : ''}${issue} (${error.code})`;
+}

@@ -1,0 +1,36 @@
+// The audit: who changed what, filtered by address, one entry whole.
+import test from 'ava';
+import { asOwner } from '../support/builders/triggers.js';
+import {
+  axe,
+  expectNoConsoleErrors,
+  fitsPhone,
+  openConsole,
+  press,
+  shows,
+} from '../support/clients/console.js';
+import { sharedNode } from '../support/servers/shared-node.js';
+
+const shared = sharedNode(test);
+
+test.serial('a change is found in the audit with its fields', async (t) => {
+  const node = await shared.tenant(t);
+  const change = { name: 'Renamed <b>tenant</b>' };
+  t.is((await asOwner(node, 'PATCH', `/api/tenants/${node.bootstrap.tenant_id}`, change)).status, 200);
+  const { json } = await asOwner(node, 'GET', '/api/v1/audit');
+  const { action } = json.data.find(({ changes }: { changes: object }) => 'name' in changes);
+  const visit = await openConsole(t, node, `/audit?action=${action}`);
+  const { page } = visit;
+  await press(page, action);
+  await shows(page, 'Renamed <b>tenant</b>');
+  t.regex(page.url(), /entry=/, 'what is shown is in the address');
+  t.deepEqual(await axe(page), []);
+  await press(page, 'Close');
+  await page.waitForSelector('[role=dialog]', { hidden: true });
+  t.deepEqual(await axe(page), []);
+  await page.locator('::-p-aria([name="Action"][role="searchbox"])').fill('nothing.done');
+  await shows(page, 'No entry matches');
+  t.regex(page.url(), /action=nothing/, 'the filter is in the address');
+  await fitsPhone(page);
+  expectNoConsoleErrors(t, visit);
+});

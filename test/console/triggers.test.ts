@@ -1,0 +1,148 @@
+import test from 'ava';
+import type { Page } from 'puppeteer-core';
+import { axe, expectNoConsoleErrors, fill, openConsole, press, shows } from '../support/clients/console.js';
+import { asMember } from '../support/clients/console-people.js';
+import { eventually } from '../support/clocks/eventually.js';
+import type { TenantNode } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+
+const shared = sharedNode(test);
+
+async function choose(page: Page, label: string, value: string): Promise<void> {
+  await page.locator(`::-p-aria([name="${label}"][role="combobox"])`).fill(value);
+}
+
+async function makeTrigger(node: TenantNode, name: string, config: object): Promise<string> {
+  const { access_token: token, tenant_id: tenant, agent_id } = node.bootstrap;
+  const body = { agent_id, name, trigger_type: 'webhook', trigger_config: config };
+  const { status, json, text } = await node.client.call('POST', '/api/triggers', { token, tenant, body });
+  if (status !== 201) throw new Error(text);
+  return json.data.id;
+}
+
+/** Deliveries tell nobody that they changed: the person presses the button. */
+async function lookAgainUntil(page: Page, isThere: () => Promise<boolean>): Promise<void> {
+  await eventually(
+    async () => {
+      if (await isThere()) return true;
+      await press(page, 'Look again');
+      return false;
+    },
+    { timeoutMs: 60_000, everyMs: 250 },
+  );
+}
+
+const send = (node: TenantNode, id: string, body: object) =>
+  node.client.call('POST', `/api/triggers/webhook/${id}`, { body });
+
+test.serial(
+  'a webhook is made with the wizard, tried, and its executions appear while one looks',
+  async (t) => {
+    const node = await shared.tenant(t);
+    const visit = await openConsole(t, node, '/triggers');
+    const { page } = visit;
+    await shows(page, 'No triggers yet');
+    await page.locator('main a[href="/triggers/new"]').click();
+    await shows(page, 'What shall start the agent?');
+    t.deepEqual(await axe(page), []);
+    await page.locator('a[href="/triggers/new?kind=webhook"]').click();
+    await fill(page, 'Name', 'Orders');
+    await choose(page, 'Agent', node.bootstrap.agent_id);
+    await choose(page, 'Senders prove themselves by', 'none');
+    await fill(page, 'Field of the message', 'text');
+    t.deepEqual(await axe(page), []);
+    await press(page, 'Create trigger');
+    await shows(page, 'It is shown only now.');
+    await shows(page, 'curl -X POST');
+    t.deepEqual(await axe(page), []);
+
+    await page.locator('main a[href*="tab=try"]').click();
+    await press(page, 'Dry run');
+    await shows(page, 'would not run: the payload has no message');
+    t.deepEqual(await axe(page), []);
+    await press(page, 'Executions', 'tab');
+    await shows(page, 'Nothing ran yet');
+    await shows(page, 'Live');
+    const id =
+      String(await page.evaluate('location.pathname'))
+        .split('/')
+        .at(-1) ?? '';
+    await send(node, id, { text: 'Sent <b>meanwhile</b>' });
+    await shows(page, 'Sent <b>meanwhile</b>');
+    await page.locator('tbody th button').click();
+    await shows(page, 'sim.echo');
+    t.regex(String(await page.evaluate('location.search')), /execution=[0-9a-f-]{36}/, 'it is a link');
+    t.deepEqual(await axe(page), []);
+    expectNoConsoleErrors(t, visit);
+  },
+);
+
+test.serial('dead letters are sent again, and open buffers are listed', async (t) => {
+  const node = await shared.tenant(t);
+  let refuses = true;
+  const receiver = await startToolServer(t, (_, response) => answerJson(response, {}, refuses ? 400 : 200));
+  const id = await makeTrigger(node, 'Callback', {
+    auth: { type: 'none' },
+    session_strategy: { mode: 'derive', fields: ['user'] },
+    execution: { mode: 'async', callback: { url: `${receiver.url}/answers` } },
+  });
+  await send(node, id, { message: 'Hello', user: 'ada' });
+  const visit = await openConsole(t, node, `/triggers/${id}?tab=deliveries`);
+  const { page } = visit;
+  const again = '::-p-aria([name="Send again"][role="button"])';
+  await lookAgainUntil(page, async () => (await page.$(again)) !== null);
+  t.deepEqual(await axe(page), []);
+  refuses = false;
+  await press(page, 'Send again');
+  await shows(page, 'The answer is sent once more');
+  await lookAgainUntil(page, async () =>
+    /\bdelivered\b/.test(String(await page.evaluate(`document.querySelector('tbody').innerText`))),
+  );
+  t.true(receiver.heard.length >= 2);
+
+  const buffered = await makeTrigger(node, 'Buffered', {
+    auth: { type: 'none' },
+    session_strategy: { mode: 'derive', fields: ['user'] },
+    execution: {
+      mode: 'async',
+      message_buffer: { enabled: true, window_ms: 60_000 },
+      callback: { url: `${receiver.url}/answers` },
+    },
+  });
+  await send(node, buffered, { message: 'one', user: 'ada' });
+  await send(node, buffered, { message: 'two', user: 'ada' });
+  const { access_token: token, tenant_id: tenant } = node.bootstrap;
+  const { json } = await node.client.call('GET', `/api/triggers/${buffered}/buffers`, { token, tenant });
+  t.is(json.count, 1);
+  t.is(json.data[0].messages, 2);
+  await page.goto(`${node.client.baseUrl}/triggers/${buffered}?tab=buffers`);
+  await shows(page, json.data[0].session_id);
+  t.deepEqual(await axe(page), []);
+  expectNoConsoleErrors(t, visit);
+});
+
+test.serial(
+  'an editor changes settings and is not offered what the role lacks; a member sees no triggers',
+  async (t) => {
+    const node = await shared.tenant(t);
+    const id = await makeTrigger(node, 'Shop', { auth: { type: 'none' } });
+    const visit = await openConsole(t, await asMember(node, 'editor'), `/triggers/${id}?tab=settings`);
+    const { page } = visit;
+    await page.setViewport({ width: 390, height: 800 });
+    await shows(page, 'How it answers');
+    const text = (await page.evaluate('document.body.innerText')) as string;
+    t.notRegex(text, /Delete|Deliveries/);
+    t.true((await page.evaluate('document.documentElement.scrollWidth <= innerWidth')) as boolean);
+    await fill(page, 'Name', 'Shop of Ada');
+    await press(page, 'Save');
+    await shows(page, 'The settings are saved');
+    t.deepEqual(await axe(page), []);
+    expectNoConsoleErrors(t, visit);
+
+    const other = await openConsole(t, await asMember(node, 'member'), '/triggers');
+    await shows(other.page, 'Your role does not include this');
+    t.is(await other.page.$('nav a[href="/triggers"]'), null);
+    t.deepEqual(await axe(other.page), []);
+  },
+);

@@ -1,0 +1,30 @@
+// Usage and cost: totals, groups, budget, export.
+import test from 'ava';
+import { asOwner } from '../support/builders/triggers.js';
+import { axe, expectNoConsoleErrors, fitsPhone, openConsole, shows } from '../support/clients/console.js';
+import { ask } from '../support/clients/direct-calls.js';
+import { sharedNode } from '../support/servers/shared-node.js';
+
+const shared = sharedNode(test);
+
+test.serial('usage is shown by day and in groups, with the budget', async (t) => {
+  const node = await shared.tenant(t);
+  await ask(node, { model: 'sim.echo' });
+  const budget = { budget: { usd: 5, period: 'month' } };
+  t.is((await asOwner(node, 'PATCH', `/api/tenants/${node.bootstrap.tenant_id}`, budget)).status, 200);
+  const visit = await openConsole(t, node, '/usage');
+  const { page } = visit;
+  await shows(page, 'of $5.00 this month');
+  await page.waitForSelector('canvas');
+  await page.select('select[aria-label="Group by"]', 'model');
+  await shows(page, 'sim.echo');
+  t.regex(page.url(), /by=model/, 'the grouping is in the address');
+  t.deepEqual(await axe(page), []);
+  const exported = page.waitForResponse((response) => response.url().includes('/exports/usage'));
+  await page.locator('::-p-aria([name="CSV"][role="button"])').click();
+  const answer = await exported;
+  t.is(answer.status(), 200);
+  t.regex(answer.headers()['content-type'] ?? '', /csv/);
+  await fitsPhone(page);
+  expectNoConsoleErrors(t, visit);
+});

@@ -1,0 +1,122 @@
+import { execFileSync } from 'node:child_process';
+import test from 'ava';
+import { commandLine } from '../support/clients/command-line.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { operatorToken, startTestNode } from '../support/servers/node.js';
+import { runProgram } from '../support/servers/program.js';
+import { sharedNode } from '../support/servers/shared-node.js';
+
+const shared = sharedNode(test);
+
+/** The only line of JSON of an output. */
+function first(output: string): Record<string, string | boolean> {
+  return JSON.parse(output.split('\n')[0] ?? '') as Record<string, string | boolean>;
+}
+
+test('sessions and executions are listed, shown, taken over and followed', async (t) => {
+  t.timeout(300_000);
+  const node = await shared.tenant(t);
+  const troupe = await commandLine(t, node);
+  await troupe.run(['chat', node.bootstrap.agent_id, 'hello']);
+  const session = String(first(await troupe.run(['sessions', 'list', '--json']))['session_id']);
+  t.regex(await troupe.run(['sessions', 'messages', session]), /echo: hello/);
+  await troupe.run(['sessions', 'handoff', session, '--reason', 'look', '--seconds', '600']);
+  t.is(first(await troupe.run(['sessions', 'show', session, '--json']))['control_mode'], 'manual_handoff');
+  await troupe.run(['sessions', 'resume', session]);
+  t.regex(await troupe.run(['sessions', 'erase', session], { code: 2 }), /--yes/);
+  const listed = await troupe.run(['executions', 'list', '--session', session, '--json']);
+  const id = String(first(listed)['id']);
+  t.is(first(await troupe.run(['executions', 'show', id, '--json']))['status'], 'completed');
+  const events = (await troupe.run(['executions', 'follow', id])).trim().split('\n');
+  t.is(first(events.at(-1) ?? '')['type'], 'done');
+  await troupe.run(['sessions', 'erase', session, '--yes']);
+  t.regex(await troupe.run(['sessions', 'show', session], { code: 1 }), /not_found/);
+  t.regex(await troupe.run(['sessions', 'lst'], { code: 2 }), /Did you mean "list"\?/);
+});
+
+test('a trigger is tried, run and switched by name, and a webhook is sent with its signature', async (t) => {
+  t.timeout(300_000);
+  const node = await shared.tenant(t);
+  const { access_token: token, tenant_id: tenant, agent_id } = node.bootstrap;
+  const body = { agent_id, name: 'incoming', trigger_type: 'webhook', trigger_config: {} };
+  const { json } = await node.client.call('POST', '/api/triggers', { token, tenant, body });
+  const secret = String(json.data.webhook_secret);
+  const troupe = await commandLine(t, node, { TROUPE_WEBHOOK_SECRET: secret });
+  const data = ['--data', '{"message": "ping"}'];
+  t.regex(await troupe.run(['triggers', 'test', 'incoming', ...data]), /"would_run": true/);
+  t.regex(await troupe.run(['webhooks', 'send', 'incoming', ...data]), /echo: ping/);
+  // With the secret and the id, no key is needed.
+  const outside = runProgram('bin/troupe.mjs', ['webhooks', 'send', json.data.id, ...data, '--sha512'], {
+    TROUPE_BASE_URL: node.client.baseUrl,
+    TROUPE_WEBHOOK_SECRET: secret,
+    XDG_CONFIG_HOME: troupe.folder,
+    TROUPE_DATA_DIR: troupe.folder,
+  });
+  t.is(await outside.ended, 0, outside.output());
+  const unsigned = await commandLine(t, node);
+  const refused = await unsigned.run(['webhooks', 'send', 'incoming', ...data], { code: 1 });
+  t.regex(refused, /invalid_signature/);
+  t.regex(refused, /Set TROUPE_WEBHOOK_SECRET/);
+  const ran = (await troupe.run(['triggers', 'executions', 'incoming', '--json'])).trim().split('\n');
+  t.is(ran.length, 2);
+  await troupe.run(['triggers', 'disable', 'incoming']);
+  t.is(first(await troupe.run(['triggers', 'list', '--json']))['enabled'], false);
+});
+
+test('logs are followed: calls that end later are printed too, each once', async (t) => {
+  t.timeout(300_000);
+  const node = await shared.tenant(t);
+  const troupe = await commandLine(t, node);
+  await troupe.run(['chat', node.bootstrap.agent_id, 'before']);
+  const logs = runProgram('bin/troupe.mjs', ['logs', '--follow', '--json'], {
+    TROUPE_BASE_URL: node.client.baseUrl,
+    TROUPE_API_KEY: node.bootstrap.api_key,
+    XDG_CONFIG_HOME: troupe.folder,
+  });
+  const seen = (): string[] =>
+    [...logs.output().matchAll(/"output_preview":"([^"]*)"/g)].map(([, text = '']) => text);
+  await eventually(() => seen().length > 0, { timeoutMs: 60_000 });
+  await troupe.run(['chat', node.bootstrap.agent_id, 'after']);
+  await eventually(() => seen().includes('echo: after'), { timeoutMs: 60_000 });
+  logs.process.kill('SIGINT');
+  t.is(await logs.ended, 130, logs.output());
+  t.deepEqual(seen(), ['echo: before', 'echo: after']);
+});
+
+test('top shows nodes, tenants and rates to the operator alone', async (t) => {
+  t.timeout(300_000);
+  // Of its own: it counts all tenants.
+  const node = await startTestNode(t);
+  const troupe = await commandLine(t, node, { TROUPE_OPERATOR_TOKEN: operatorToken });
+  const table = await troupe.run(['top', '--once', '--interval', '0.2']);
+  t.regex(table, /^node .*turns\/s +late ms$/m);
+  t.regex(table, /^test-node-\S+ +member +262144 /m);
+  t.regex(table, /^Demo /m);
+  const figures = JSON.parse(await troupe.run(['top', '--once', '--json', '--interval', '0.2'])) as {
+    nodes: { lateness_ms: number; turns_per_second: number }[];
+    tenants: { name: string }[];
+  };
+  t.is(typeof figures.nodes[0]?.lateness_ms, 'number');
+  t.is(figures.tenants[0]?.name, 'Demo');
+  const bare = await commandLine(t, node);
+  t.regex(await bare.run(['top', '--once'], { code: 1 }), /TROUPE_OPERATOR_TOKEN/);
+});
+
+test('every command has help, and the completions are scripts that their shells accept', async (t) => {
+  t.timeout(300_000);
+  const node = await shared.tenant(t);
+  const troupe = await commandLine(t, node);
+  const usage = await troupe.run(['--help']);
+  const names = [...usage.matchAll(/^ {2}troupe (\w+)/gm)].map(([, name = '']) => name);
+  t.true(names.length >= 24, names.join(' '));
+  for (const name of ['login', 'chat', 'apply', 'export', 'sessions', 'logs', 'top', 'completion'])
+    t.regex(await troupe.run([name, '--help']), new RegExp(`^Usage: troupe ${name}`));
+  t.regex(await troupe.run(['--version']), /^\d+\.\d+\.\d+\n$/);
+  const bash = await troupe.run(['completion', 'bash']);
+  for (const name of names) t.true(bash.includes(name), name);
+  const asked = `${bash}\nCOMP_WORDS=(troupe sessions mess); COMP_CWORD=2; _troupe; echo "\${COMPREPLY[@]}"`;
+  t.is(execFileSync('bash', ['-c', asked], { encoding: 'utf8' }), 'messages\n');
+  t.regex(await troupe.run(['completion', 'zsh']), /^#compdef troupe/);
+  t.regex(await troupe.run(['completion', 'fish']), /-a sessions/);
+  t.regex(await troupe.run(['completion', 'bsh'], { code: 2 }), /Did you mean "bash"\?/);
+});

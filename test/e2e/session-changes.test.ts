@@ -1,0 +1,83 @@
+import test from 'ava';
+import { eventually } from '../support/clocks/eventually.js';
+import { openEvents } from '../support/clients/sockets.js';
+import { sharedNode } from '../support/servers/shared-node.js';
+
+const shared = sharedNode(test);
+
+interface Told {
+  readonly sessions: readonly {
+    session_id: string;
+    last_message: { content: string; role: string } | null;
+  }[];
+}
+
+test('the list of conversations is told of each message, with its beginning', async (t) => {
+  const { client, bootstrap } = await shared.tenant(t);
+  const { api_key: key, agent_id } = bootstrap;
+  const other = await shared.tenant(t);
+  const url = `${client.baseUrl}/api/v1/realtime/sessions`;
+  const stream = await openEvents(url, { 'x-api-key': key });
+  const foreign = await openEvents(url, { 'x-api-key': other.bootstrap.api_key });
+  const told = (): Told[] =>
+    stream
+      .events()
+      .flatMap((text) =>
+        text.includes('sessions_changed') ? [JSON.parse(text.split('data: ')[1] ?? '')] : [],
+      );
+  const made = await client.call('POST', '/api/sessions', { key, body: { agent_id } });
+  const { session_id } = made.json.data;
+  const body = { message: 'A question for the list', session_id };
+  const turn = await client.call('POST', `/api/v2/agents/${agent_id}/stream`, { key, body });
+  t.is(turn.status, 200, turn.text);
+  await eventually(() =>
+    told().some(({ sessions }) =>
+      sessions.some((one) => one.session_id === session_id && one.last_message?.role === 'assistant'),
+    ),
+  );
+  const listed = await client.call('GET', '/api/v1/sessions?preview=true', { key });
+  t.is(listed.json.data[0].last_message.role, 'assistant');
+  t.regex(listed.json.data[0].last_message.content, /A question for the list/);
+  const plain = await client.call('GET', '/api/v1/sessions', { key });
+  t.false('last_message' in plain.json.data[0]);
+  t.deepEqual(foreign.events(), [], 'another tenant is told nothing');
+  stream.close();
+  foreign.close();
+});
+
+test('messages are listed from the newest on, and the calls of a turn with their attempts', async (t) => {
+  const { client, bootstrap } = await shared.tenant(t);
+  const { api_key: key, agent_id } = bootstrap;
+  const say = (message: string, session_id?: string) =>
+    client.call('POST', `/api/v2/agents/${agent_id}/stream`, { key, body: { message, session_id } });
+  const first = await say('one');
+  const { session_id } = JSON.parse(/^data: (.*)$/m.exec(first.text)?.[1] ?? '{}');
+  await say('two', session_id);
+  const path = `/api/v1/sessions/${session_id}/messages?order=desc&limit=3`;
+  const { json } = await client.call('GET', path, { key });
+  const contents = (rows: { content: string; role: string }[]) => rows.map(({ role }) => role);
+  t.deepEqual(contents(json.data), ['assistant', 'user', 'assistant']);
+  t.is(json.data[1].content, 'two');
+  const rest = await client.call(
+    'GET',
+    `${path}&cursor=${json.pagination?.next_cursor ?? json.next_cursor}`,
+    { key },
+  );
+  t.deepEqual(
+    rest.json.data.map(({ content }: { content: string }) => content),
+    ['one'],
+  );
+  const executionId = json.data[0].execution_id;
+  const calls = await eventually(async () => {
+    const answer = await client.call('GET', `/api/v1/executions/${executionId}/calls`, { key });
+    return answer.json.data.length > 0 ? answer.json.data : undefined;
+  });
+  t.is(calls[0].model, 'sim.echo');
+  t.is(calls[0].attempts.length, 1);
+  t.is(calls[0].attempts[0].outcome, 'completed');
+  const other = await shared.tenant(t);
+  const foreign = await client.call('GET', `/api/v1/executions/${executionId}/calls`, {
+    key: other.bootstrap.api_key,
+  });
+  t.is(foreign.status, 404);
+});

@@ -1,0 +1,104 @@
+// The console in a real browser.
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { ExecutionContext } from 'ava';
+import type { Page } from 'puppeteer-core';
+import { eventually } from '../clocks/eventually.js';
+import type { TenantNode } from '../servers/node.js';
+import { openBrowser } from './browser.js';
+
+/** What a visit needs of the node, or of what stands before several. */
+export type ConsoleNode = Pick<TenantNode, 'client' | 'bootstrap'>;
+
+export interface ConsoleVisit {
+  readonly node: ConsoleNode;
+  readonly page: Page;
+  /** Errors of scripts and of the browser, and requests to other origins, so far. */
+  readonly problems: readonly string[];
+}
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** A browser at the console's first page. Visits of one file follow each other: two browsers are too much for two cores. */
+export async function visitConsole(
+  t: ExecutionContext,
+  node: ConsoleNode,
+  path = '/',
+): Promise<ConsoleVisit> {
+  t.timeout(600_000);
+  const page = await openBrowser(t);
+  const { baseUrl } = node.client;
+  const problems: string[] = [];
+  page.on('pageerror', (error) => problems.push(String(error)));
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warn')
+      problems.push(`${message.text()} ${message.location().url ?? ''}`);
+  });
+  page.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(baseUrl) && !/^(?:data|blob):/.test(url)) problems.push(`asked for ${url}`);
+  });
+  await page.goto(`${baseUrl}${path}`);
+  return { node, page, problems };
+}
+
+/** Signs the tenant's owner in with the form on screen, and waits for the frame. */
+export async function signIn({ node, page }: Pick<ConsoleVisit, 'node' | 'page'>): Promise<void> {
+  const { email, password } = node.bootstrap.owner;
+  await fill(page, 'E-mail', email);
+  await fill(page, 'Password', password);
+  await press(page, 'Sign in');
+  await page.waitForSelector('nav[aria-label="Screens"]');
+}
+
+/** A visit that is signed in and shows the path. */
+export async function openConsole(t: ExecutionContext, node: ConsoleNode, path = '/'): Promise<ConsoleVisit> {
+  const visit = await visitConsole(t, node, path);
+  await signIn(visit);
+  return visit;
+}
+
+/** Fails the test if the browser reported an error, or asked another origin. */
+export function expectNoConsoleErrors(t: ExecutionContext, { problems }: ConsoleVisit): void {
+  t.deepEqual(problems, []);
+}
+
+/** The violations that axe finds on the page, in light and in dark. */
+export async function axe(page: Page): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const theme of ['light', 'dark']) {
+    await page.evaluate(`document.documentElement.dataset.theme = '${theme}'`);
+    // In the tool's own world: the policy of the page does not hold there.
+    await page.evaluate(axeSource);
+    const violations = (await page.evaluate(
+      `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
+        violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ': ' + html.slice(0, 200) + ' ' + failureSummary)))`,
+    )) as string[];
+    found.push(...violations.map((violation) => `${theme}: ${violation}`));
+  }
+  await page.evaluate('delete document.documentElement.dataset.theme');
+  return found;
+}
+
+export async function fill(page: Page, label: string, text: string): Promise<void> {
+  await page.locator(`::-p-aria([name="${label}"][role="textbox"])`).fill(text);
+}
+
+export async function press(page: Page, name: string, role = 'button'): Promise<void> {
+  await page.locator(`::-p-aria([name="${name}"][role="${role}"])`).click();
+}
+
+/** Resolves once the page's visible text has the words. */
+export async function shows(page: Page, words: string): Promise<void> {
+  // Goes on over a navigation, unlike an evaluation.
+  await page.waitForFunction(`document.body.innerText.includes(${JSON.stringify(words)})`);
+}
+
+/** Makes the page as wide as a phone, and resolves once nothing on it is wider. */
+export async function fitsPhone(page: Page): Promise<void> {
+  await page.setViewport({ width: 390, height: 800 });
+  await eventually(() => page.evaluate('document.documentElement.scrollWidth <= innerWidth'), {
+    timeoutMs: 20_000,
+    everyMs: 50,
+  });
+}
