@@ -1,5 +1,6 @@
 import test from 'ava';
 import pg from 'pg';
+import { Connections } from '../../../../cluster/fencing/postgres/connections.js';
 import { activated, adding, counterAddress } from '../../../contracts/fence-store.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { eventually } from '../../../support/clocks/eventually.js';
@@ -37,4 +38,37 @@ test('a batch never scans the actors table, whatever it held when the plan was m
     await store.close();
   }
   t.is(await sequentialScans(), before);
+});
+
+test('a plan made for an empty table is made again while the table fills', async (t) => {
+  const connections = new Connections({
+    databaseUrl: database.url,
+    connectionsMax: 1,
+    statementTimeoutMs: 5_000,
+    connectTimeoutMs: 5_000,
+  });
+  t.teardown(() => connections.close());
+  const ask = (): Promise<pg.QueryResult> =>
+    connections.use((client) =>
+      client.query({
+        name: 'one_of_many',
+        text: 'select from many where owner = $1 and id = $2',
+        values: [1, 1],
+      }),
+    );
+  /** The plan that the connection keeps, which makes no new one for the explanation. */
+  const plan = (): Promise<string> =>
+    connections.use(async (client) => {
+      const { rows } = await client.query<{ 'QUERY PLAN': string }>('explain execute one_of_many (1, 1)');
+      return rows.map((row) => row['QUERY PLAN']).join('\n');
+    });
+  await connections.use((client) => client.query('create table many (owner int, id int)'));
+  await ask();
+  const planned = await plan();
+  await connections.use((client) =>
+    client.query('insert into many select 1, n from generate_series(1, 20000) n'),
+  );
+  t.is(await plan(), planned, 'PostgreSQL keeps the plan');
+  for (let uses = 0; uses < 300; uses += 1) await ask();
+  t.not(await plan(), planned);
 });
