@@ -59,6 +59,16 @@ test('apply brings a tenant to its file, changes what differs, and then finds no
   t.false(applied.includes(values.CRM_TOKEN));
   t.is(await troupe.run(['apply', '-f', path, '--plan']), 'Nothing changes.\n');
   t.is(await troupe.run(['chat', 'expert', 'hello', '-q']), 'echo: hello\n');
+  await troupe.run(['apply', '-f', path, '--yes', '--rotate-secrets']);
+  const { token, tenant } = { token: node.bootstrap.access_token, tenant: node.bootstrap.tenant_id };
+  const { json: rotated } = await node.client.call('GET', '/api/secrets', { token, tenant });
+  t.deepEqual(
+    rotated.data.map(({ name, version }: { name: string; version: number }) => [name, version]),
+    [
+      ['crm_token', 2],
+      ['orders_password', 2],
+    ],
+  );
 
   const changed = file
     .replace('You help.', 'You help kindly.')

@@ -17,6 +17,10 @@ export const applyCommand = developerCommand({
     file: { kind: 'list', short: 'f', about: 'a file; several times; - is standard input' },
     plan: { kind: 'flag', about: 'show the plan alone' },
     yes: { kind: 'flag', short: 'y', about: 'do not ask' },
+    'rotate-secrets': {
+      kind: 'flag',
+      about: 'send the values of secrets that are there already, from the variables that are set',
+    },
     prune: { kind: 'flag', about: 'delete tools and triggers of the declared agents that no file has' },
   },
   run: async (context) => {
@@ -28,7 +32,8 @@ export const applyCommand = developerCommand({
     const client = await context.client();
     const state = await readState(client, new Set(manifest.agents.map(({ name }) => name)));
     const hasVariable = (name: string): boolean => (environment[name] ?? '') !== '';
-    const plan = planOf(manifest, state, { prunes: given.flag('prune'), hasVariable });
+    const [prunes, rotates] = [given.flag('prune'), given.flag('rotate-secrets')];
+    const plan = planOf(manifest, state, { prunes, rotates, hasVariable });
     if (given.flag('json') && given.flag('plan')) out.json(plan);
     else if (!given.flag('json')) show(plan, out);
     if (plan.problems.length > 0) throw new CommandError(plan.problems.join('\n'));
@@ -53,6 +58,7 @@ const marks: Readonly<Record<Change['action'], readonly [mark: string, style: St
   update: ['~', 'yellow'],
   delete: ['-', 'red'],
   publish: ['↑', 'cyan'],
+  rotate: ['↻', 'yellow'],
 };
 
 function show({ changes, problems }: Plan, out: Output): void {
@@ -138,9 +144,11 @@ class Application {
 
   async #secret({ action, id = '', fields }: Change): Promise<void> {
     const { from_env: variable, ...body } = fields;
+    const value = this.#environment[String(variable)] ?? '';
     if (action === 'create') {
-      const value = this.#environment[String(variable)] ?? '';
       await this.#client.secrets.create({ body: { ...body, value } as never });
+    } else if (action === 'rotate') {
+      await this.#client.secrets.setValue({ path: { id }, body: { value } });
     } else {
       const { provider: _, kind: __, name: ___, ...changeable } = body;
       await this.#client.secrets.update({ path: { id }, body: changeable });

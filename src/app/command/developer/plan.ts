@@ -6,7 +6,7 @@ export type Kind = 'secret' | 'database' | 'agent' | 'tool' | 'trigger';
 
 /** One step of a plan, in the order in which it is taken. */
 export interface Change {
-  readonly action: 'create' | 'update' | 'delete' | 'publish';
+  readonly action: 'create' | 'update' | 'delete' | 'publish' | 'rotate';
   readonly kind: Kind;
   readonly name: string;
   /** The agent of a tool or a trigger. */
@@ -27,12 +27,14 @@ export interface Plan {
 export interface PlanOptions {
   /** Deletes the tools and triggers of declared agents that the file does not have. */
   readonly prunes: boolean;
+  /** Sends the values of secrets that are there already: the vault does not tell whether a value differs. */
+  readonly rotates: boolean;
   readonly hasVariable: (name: string) => boolean;
 }
 
 /** Compares the fields that a file declares; fields that it leaves out stay as they are. */
 export function planOf(manifest: Manifest, state: TenantState, options: PlanOptions): Plan {
-  const secrets = planSecrets(manifest, state);
+  const secrets = planSecrets(manifest, state, options);
   const databases = manifest.databases.flatMap((declared) =>
     compared('database', declared, storedAs(state.databases, declared.name)),
   );
@@ -57,13 +59,20 @@ export function planOf(manifest: Manifest, state: TenantState, options: PlanOpti
   };
 }
 
-function planSecrets({ secrets }: Manifest, state: TenantState): readonly Change[] {
-  return secrets.flatMap((declared) => {
+function planSecrets(
+  { secrets }: Manifest,
+  state: TenantState,
+  { rotates, hasVariable }: PlanOptions,
+): readonly Change[] {
+  return secrets.flatMap((declared): readonly Change[] => {
     const { from_env: variable, ...fields } = declared;
-    const stored = storedAs(state.secrets, declared.name);
-    if (stored !== undefined) return compared('secret', fields, stored);
+    const { name } = declared;
+    const stored = storedAs(state.secrets, name);
     const lines = [`value: from ${variable ?? 'nowhere'}`];
-    return [{ action: 'create', kind: 'secret', name: declared.name, fields: declared, lines }];
+    if (stored === undefined) return [{ action: 'create', kind: 'secret', name, fields: declared, lines }];
+    const changes = compared('secret', fields, stored);
+    if (!rotates || variable === undefined || !hasVariable(variable)) return changes;
+    return [...changes, { action: 'rotate', kind: 'secret', name, id: stored.id, fields: declared, lines }];
   });
 }
 
