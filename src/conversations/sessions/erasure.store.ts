@@ -84,13 +84,19 @@ export function isLarge(tx: TenantTransaction, id: string, rowsMax: number): Pro
 }
 
 /** The highest number that a message or an execution of the session has. */
-export function lastRowOf(tx: TenantTransaction, id: string): Promise<number> {
+export function lastRowOf(tx: TenantTransaction, id: string): Promise<LastRow> {
   const { tenantId } = tx.scope;
-  return tx.oneFirst(sql.type(z.object({ last: z.number() }))`
-    select greatest(
+  return tx.one(sql.type(z.object({ last: z.number(), readAt: z.string() }))`
+    select now()::text as "readAt", greatest(
       (select coalesce(max(number), 0) from messages where tenant_id = ${tenantId} and session_id = ${id}),
       (select coalesce(max(arrival), 0) from executions where tenant_id = ${tenantId} and session_id = ${id})
     ) as last`);
+}
+
+/** Rows with higher numbers, and calls that started later, came after the look. */
+export interface LastRow {
+  readonly last: number;
+  readonly readAt: string;
 }
 
 interface Range {

@@ -11,6 +11,7 @@ import {
   forgetMessagesOfSession,
   holdErasure,
   isLarge,
+  type LastRow,
   lastRowOf,
   otherParticipant,
 } from './erasure.store.js';
@@ -70,7 +71,7 @@ export class LargeErasure {
     await this.#inTurn(async () => {
       const held = this.#held(scope, sessionId, actor);
       await held();
-      await this.#emptyRows(scope, sessionId, Number.MAX_SAFE_INTEGER, held);
+      await this.#emptyRows(scope, sessionId, { last: Number.MAX_SAFE_INTEGER, readAt: 'infinity' }, held);
       await repeated(async () => {
         await held();
         const forgotten = await this.#store.inTenant(scope, (tx) =>
@@ -120,7 +121,7 @@ export class LargeErasure {
   async #emptyRows(
     scope: TenantScope,
     sessionId: string,
-    last: number,
+    { last, readAt }: LastRow,
     held: () => Promise<void>,
   ): Promise<void> {
     const inBatches = <Place>(
@@ -138,7 +139,9 @@ export class LargeErasure {
     await inBatches<number>((tx, after = -1) =>
       forgetExecutionsOfSession(tx, sessionId, { after, last }, executionsMax),
     );
-    await inBatches<string>((tx, from) => blankPreviewsOfSession(tx, sessionId, from, rowsMax));
+    await inBatches<string>((tx, from) =>
+      blankPreviewsOfSession(tx, sessionId, { from, before: readAt }, rowsMax),
+    );
   }
 
   /** Tells other processes now and then that this one is at it. */

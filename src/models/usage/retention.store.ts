@@ -39,13 +39,13 @@ export async function blankPreviews(tx: TenantTransaction, before: Date, rowsMax
 const blankedCall = z.object({ started_at: z.string() });
 
 /**
- * Blanks the previews of at most `rowsMax` calls of a session, from a time on. Returns the time from which the next batch
- * goes on, or undefined at the end.
+ * Blanks the previews of at most `rowsMax` calls of a session that started in a span of time. Returns the time from which
+ * the next batch goes on, or undefined at the end.
  */
 export async function blankPreviewsOfSession(
   tx: TenantTransaction,
   sessionId: string,
-  from: string | undefined,
+  { from = '-infinity', before }: { readonly from: string | undefined; readonly before: string },
   rowsMax: number,
 ): Promise<string | undefined> {
   const { tenantId } = tx.scope;
@@ -54,7 +54,8 @@ export async function blankPreviewsOfSession(
       update calls set input_preview = '', output_preview = '' where (tenant_id, started_at, call_id) in (
         select tenant_id, started_at, call_id from calls
         where tenant_id = ${tenantId} and session_id = ${sessionId}
-          and started_at >= ${from ?? '-infinity'}::timestamptz and (input_preview <> '' or output_preview <> '')
+          and started_at >= ${from}::timestamptz and started_at < ${before}::timestamptz
+          and (input_preview <> '' or output_preview <> '')
         order by started_at limit ${rowsMax} for update)
       returning started_at)
     select started_at::text from gone order by gone.started_at`);

@@ -1,0 +1,78 @@
+// What comes into a person's session while it is emptied stays: another person may have joined with it.
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { LargeErasure } from '../../../../src/conversations/sessions/large-erasure.js';
+import { openStore, type Store } from '../../../../src/infra/storage/index.js';
+import { insertTenant } from '../../../support/builders/callers.js';
+import { systemTime } from '../../../../cluster/index.js';
+import { databaseOfFile } from '../../../support/database/database.js';
+import { ownerView } from '../../../support/database/owner-view.js';
+
+const database = databaseOfFile(test);
+const messages = 200;
+
+test('rows and previews that come after the look stay', async (t) => {
+  const store = await openStore({ databaseUrl: database.url });
+  const owner = await ownerView(database.url);
+  t.teardown(async () => {
+    await owner.end();
+    await store.close();
+  });
+  const scope = await insertTenant(store);
+  const sessionId = randomUUID();
+  const place = [scope.tenantId, sessionId];
+  const insertMessages = (from: number, to: number, content: string): Promise<unknown> =>
+    owner.query(
+      `insert into messages (tenant_id, session_id, number, id, role, content, created_at)
+       select $1, $2, n, gen_random_uuid(), 'user', $5, now() from generate_series($3::int, $4::int) n`,
+      [...place, from, to, content],
+    );
+  const insertCall = (preview: string): Promise<unknown> =>
+    owner.query(
+      `insert into calls (tenant_id, started_at, call_id, session_id, call_source, provider, model, first_model, status,
+         from_cache, attempts, input_tokens, output_tokens, cached_tokens, cache_creation_tokens, cost, response_time_ms,
+         input_preview, output_preview)
+       values ($1, clock_timestamp(), gen_random_uuid(), $2, 's', 'v', 'm', 'm', 'success', false, 1, 1, 1, 0, 0, 0, 1, $3, $3)`,
+      [...place, preview],
+    );
+  await owner.query('select prepare_call_partitions(now())');
+  await owner.query(
+    `insert into agents (tenant_id, id, document) values ($1, $2, '{"name": "a", "type": "chat"}')`,
+    place,
+  );
+  await owner.query(
+    `insert into sessions (tenant_id, id, agent_id, slot, channel, consumer_key, created_at, last_interaction)
+     values ($1, $2, $2, 0, 'slack', 'ann', now(), now())`,
+    place,
+  );
+  await insertMessages(1, messages, 'of ann');
+  await insertCall('of ann');
+
+  let transactions = 0;
+  const joined: Pick<Store, 'inTenant' | 'directory'> = {
+    directory: (work) => store.directory(work),
+    async inTenant(given, work) {
+      transactions += 1;
+      // The first transaction looks what there is, the second begins to delete.
+      if (transactions === 2) {
+        await insertMessages(messages + 1, messages + 1, 'of bob');
+        await insertCall('of bob');
+      }
+      return store.inTenant(given, work);
+    },
+  };
+  const erasure = new LargeErasure({ store: joined as Store, time: systemTime });
+  await erasure.ofPerson(scope, { sessionId, consumerKey: 'ann' }, () => Promise.resolve());
+
+  t.true(transactions > 2);
+  const { rows } = await owner.query('select content from messages where session_id = $1', [sessionId]);
+  t.deepEqual(rows, [{ content: 'of bob' }]);
+  const { rows: previews } = await owner.query(
+    'select input_preview, output_preview from calls where session_id = $1 order by started_at',
+    [sessionId],
+  );
+  t.deepEqual(previews, [
+    { input_preview: '', output_preview: '' },
+    { input_preview: 'of bob', output_preview: 'of bob' },
+  ]);
+});
