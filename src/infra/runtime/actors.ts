@@ -18,7 +18,7 @@ import {
   systemTime,
   targetOf,
 } from '../../../cluster/index.js';
-import type { Settings } from '../../kernel/config/index.js';
+import { type Settings, version } from '../../kernel/config/index.js';
 import type { Logger } from '../diagnostics/index.js';
 import type { Sealer } from '../sealing/index.js';
 import { type Store, writerRole } from '../storage/index.js';
@@ -227,6 +227,7 @@ async function openNode(
     databaseUrl,
     databaseRole: writerRole,
     roles: settings.nodeRoles,
+    version,
     host: settings.grpcHost,
     port: settings.grpcPort,
     ...(settings.advertiseAddr === undefined ? {} : { advertise: settings.advertiseAddr }),
