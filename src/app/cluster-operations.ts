@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { NodeDescription } from '../../cluster/index.js';
 import { named, declare, type Operation, operator } from '../http/operations/index.js';
-import { type Actors, countsOf, type NodeReport } from '../infra/runtime/index.js';
+import { type Actors, countsOf, type NodeReport, unstatedVersion } from '../infra/runtime/index.js';
 
 const figure = z.int().min(0);
 
@@ -82,7 +82,7 @@ export function clusterOperations(actors: Actors): readonly Operation[] {
 /** The versions of the nodes that answered. */
 function versionsOf(reports: readonly NodeReport[]): string[] {
   const answered = reports.flatMap(({ description }) => (description === undefined ? [] : [description]));
-  return [...new Set(answered.map(({ version }) => version ?? '0.1'))].toSorted();
+  return [...new Set(answered.map(({ version }) => version ?? unstatedVersion))].toSorted();
 }
 
 function nodeEntry({ member, description }: NodeReport, own: NodeDescription | undefined) {
