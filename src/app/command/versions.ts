@@ -1,4 +1,4 @@
-import { spokenProtocols } from '../../../cluster/index.js';
+import { spokenProtocols, systemRandom, systemTime } from '../../../cluster/index.js';
 import { runningVersions } from '../../infra/runtime/index.js';
 import type { DatabaseFacts } from '../../infra/storage/index.js';
 import { version } from '../../kernel/config/index.js';
@@ -33,7 +33,7 @@ export async function checkNodes(settings: {
 }): Promise<Finding> {
   const what = 'nodes';
   try {
-    const versions = await runningVersions(settings);
+    const versions = await runningVersions({ ...settings, time: systemTime, random: systemRandom });
     if (versions.size === 0) return { what, state: 'ok', says: 'none runs' };
     const says = [...versions].map(([name, count]) => `${count} of version ${name}`).join(', ');
     if (versions.size === 1) return { what, state: 'ok', says };

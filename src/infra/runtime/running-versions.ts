@@ -1,4 +1,4 @@
-import { clusterConfig, openRedisMembers, systemRandom, systemTime } from '../../../cluster/index.js';
+import { clusterConfig, openRedisMembers, type Random, type Time } from '../../../cluster/index.js';
 import { openStore } from '../storage/index.js';
 import { readIdentity } from './cluster-identity.store.js';
 
@@ -9,11 +9,13 @@ export const unstatedVersion = '0.1';
 export async function runningVersions(settings: {
   readonly databaseUrl: string;
   readonly redisUrl: string;
+  readonly time: Time;
+  readonly random: Random;
 }): Promise<ReadonlyMap<string, number>> {
   const cluster = await clusterName(settings.databaseUrl);
   const versions = new Map<string, number>();
   if (cluster === undefined) return versions;
-  const { view, leases } = await snapshotOf(settings.redisUrl, cluster);
+  const { view, leases } = await snapshotOf(settings, cluster);
   // A view that an older process made does not hold the versions; the leases are each process's own.
   const stated = new Map(leases.map(({ member }) => [member.process, member.version]));
   for (const { process } of view?.members ?? []) {
@@ -33,13 +35,16 @@ async function clusterName(databaseUrl: string): Promise<string | undefined> {
   }
 }
 
-async function snapshotOf(url: string, cluster: string) {
+async function snapshotOf(
+  { redisUrl, time, random }: { readonly redisUrl: string; readonly time: Time; readonly random: Random },
+  cluster: string,
+) {
   const members = await openRedisMembers({
-    url,
+    url: redisUrl,
     cluster,
     config: clusterConfig(),
-    random: systemRandom,
-    time: systemTime,
+    random,
+    time,
   });
   try {
     return await members.snapshot();
