@@ -22,6 +22,7 @@ export * from './fencing/fence.js';
 export { type Committed, GroupCommit, type GroupCommitSettings } from './fencing/group-commit.js';
 export * from './ids/ids.js';
 export type { LinkSettings } from './links/links.js';
+export { type Protocols, protocolVersion, spokenProtocols } from './links/protocol.js';
 export type { Transport } from './links/pipe.js';
 export { connectRedis, type RedisConnection } from './membership/redis/connection.js';
 export { LocalMembership } from './membership/local/membership.js';

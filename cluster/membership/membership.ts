@@ -1,4 +1,5 @@
 import type { ProcessId, ViewNumber } from '../ids/ids.js';
+import type { Protocols } from '../links/protocol.js';
 
 /** `worker` holds slots and counts in majorities; `edge` only calls. A process may have both roles. */
 export type Role = 'edge' | 'worker';
@@ -14,6 +15,9 @@ export interface Member {
   readonly host: string;
   /** Its process id in that table. */
   readonly pid: number;
+  /** The version of its program. A view that an older process made does not hold it. */
+  readonly version?: string;
+  readonly protocols?: Protocols;
 }
 
 /** Number and hash together identify a view; equal numbers with unequal hashes are both void (protocol 2.1). */

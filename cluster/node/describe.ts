@@ -4,6 +4,7 @@ import type { EndReason, Kind } from '../activation/kind.js';
 import type { ResidentActor, TurnLatencies } from '../activation/table-readings.js';
 import type { ProcessId, Slot } from '../ids/ids.js';
 import type { LinkReading, Links } from '../links/links.js';
+import type { Protocols } from '../links/protocol.js';
 import type { Membership, Standing } from '../membership/membership.js';
 import type { Ring } from '../ring/ring.js';
 import type { Receiver } from '../routing/receiver.js';
@@ -19,6 +20,9 @@ const epochsShownMax = 50;
  */
 export interface NodeDescription {
   readonly process: ProcessId;
+  /** Of its program; undefined if it was not stated. Processes that speak no protocol above 2 send neither. */
+  readonly version?: string | undefined;
+  readonly protocols?: Protocols | undefined;
   readonly standing: Standing;
   readonly view: { readonly number: number; readonly hash: string };
   readonly members: readonly {
@@ -101,6 +105,8 @@ export function describeNode(parts: DescribedParts): NodeDescription {
   const slots = ring.slotCounts();
   return {
     process: membership.self.process,
+    version: membership.self.version,
+    protocols: membership.self.protocols,
     standing: membership.standing(),
     view: { number: ring.view.number, hash: ring.view.hash },
     members: ring.view.members.map(({ process, address, weight }, index) => ({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { NodeDescription } from '../../cluster/index.js';
 import { named, declare, type Operation, operator } from '../http/operations/index.js';
-import { type Actors, countsOf, type NodeReport } from '../infra/runtime/index.js';
+import { type Actors, countsOf, type NodeReport, unstatedVersion } from '../infra/runtime/index.js';
 
 const figure = z.int().min(0);
 
@@ -9,6 +9,10 @@ const nodeShape = named(
   'ClusterNode',
   z.object({
     process: z.string(),
+    /** Null if the node did not answer, or is of version 0.1. */
+    version: z.string().nullable(),
+    /** The oldest and the newest version of the messages between nodes that the node speaks. */
+    protocols: z.object({ min: figure, max: figure }).nullable(),
     address: z.string(),
     roles: z.array(z.string()),
     /** `unreachable` if the node did not answer in time. */
@@ -39,6 +43,8 @@ const clusterShape = named(
       process: z.string(),
       view: z.object({ number: figure, hash: z.string() }),
       nodes: z.array(nodeShape),
+      /** More than one while an upgrade goes on. A node that does not state its version counts as `0.1`. */
+      versions: z.array(z.string()),
       slots: figure,
     }),
   }),
@@ -64,6 +70,7 @@ export function clusterOperations(actors: Actors): readonly Operation[] {
             process: own?.process ?? '',
             view: { number: own?.view.number ?? 0, hash: own?.view.hash ?? '' },
             nodes,
+            versions: versionsOf(reports),
             slots: nodes.reduce((sum, { slots }) => sum + slots, 0),
           },
         };
@@ -72,10 +79,18 @@ export function clusterOperations(actors: Actors): readonly Operation[] {
   ];
 }
 
+/** The versions of the nodes that answered. */
+function versionsOf(reports: readonly NodeReport[]): string[] {
+  const answered = reports.flatMap(({ description }) => (description === undefined ? [] : [description]));
+  return [...new Set(answered.map(({ version }) => version ?? unstatedVersion))].toSorted();
+}
+
 function nodeEntry({ member, description }: NodeReport, own: NodeDescription | undefined) {
   const { process, address, roles } = member;
   return {
     process,
+    version: description?.version ?? null,
+    protocols: description?.protocols ?? null,
     address,
     roles: [...roles],
     standing: description?.standing ?? 'unreachable',

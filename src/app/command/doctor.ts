@@ -8,10 +8,11 @@ import { bytesNeededBy, openDataFolder } from './data-folder.js';
 import type { Finding } from './finding.js';
 import { checkOutsideServices } from './outside-services.js';
 import { databaseVersionMin, serviceProblem } from './services.js';
+import { checkNodes, checkOwnVersion, checkSchema } from './versions.js';
 
 export const doctorCommand: Command = {
   run: async (_rest, environment) => {
-    const findings: Finding[] = [checkRuntime()];
+    const findings: Finding[] = [checkRuntime(), checkOwnVersion()];
     let settings: Settings | undefined;
     try {
       settings = readSettings(environment);
@@ -26,6 +27,13 @@ export const doctorCommand: Command = {
         ...(await checkDatabase(settings)),
         await checkRedis(settings),
       );
+      const { databaseUrl, redisUrl } = settings;
+      const areThere = !findings.some(
+        ({ what, state }) => /PostgreSQL|Redis/.test(what) && state === 'wrong',
+      );
+      if (databaseUrl !== undefined && redisUrl !== undefined && areThere) {
+        findings.push(await checkNodes({ databaseUrl, redisUrl }));
+      }
       findings.push(await checkLinks(settings));
       findings.push(checkMasterKey(settings), ...(await checkOutsideServices(settings)));
     }
@@ -72,7 +80,7 @@ async function checkDatabase(settings: Settings): Promise<readonly Finding[]> {
   }
   try {
     const facts = await examineDatabase(url, systemTime);
-    const found: Finding[] = [{ what, state: 'ok', says: `${facts.version} responds` }];
+    const found: Finding[] = [{ what, state: 'ok', says: `${facts.version} responds` }, checkSchema(facts)];
     const add = (state: Finding['state'], says: string): void => void found.push({ what, state, says });
     if (facts.versionNumber < databaseVersionMin)
       add('wrong', `${facts.version} is too old; 15 or later is needed`);

@@ -18,7 +18,7 @@ import {
   systemTime,
   targetOf,
 } from '../../../cluster/index.js';
-import type { Settings } from '../../kernel/config/index.js';
+import { type Settings, version } from '../../kernel/config/index.js';
 import type { Logger } from '../diagnostics/index.js';
 import type { Sealer } from '../sealing/index.js';
 import { type Store, writerRole } from '../storage/index.js';
@@ -30,6 +30,7 @@ import { linkProtectionOf } from './link-protection.js';
 import { logLinkTrouble, logMembershipEvent } from './membership-log.js';
 import { pulseActor } from './pulse.actor.js';
 import { ReadinessProbes } from './readiness-probes.js';
+import { clusterNameOf } from './running-versions.js';
 import { SourceFailures } from './source-failures.js';
 
 export type ActorSettings = Pick<
@@ -211,7 +212,7 @@ async function openNode(
 ): Promise<ClusteredNode> {
   const { settings, store, sealer, logger, onLost } = parts;
   const { redisUrl, databaseUrl = '' } = settings;
-  if (redisUrl === undefined) return openLoneNode(node);
+  if (redisUrl === undefined) return openLoneNode({ ...node, version });
   const protection = await linkProtectionOf(settings);
   const { name, secret } = await clusterIdentity({
     store,
@@ -221,12 +222,13 @@ async function openNode(
   });
   return openClusteredNode({
     ...node,
-    cluster: `troupe-${name}`,
+    cluster: clusterNameOf({ name }),
     secret,
     redisUrl,
     databaseUrl,
     databaseRole: writerRole,
     roles: settings.nodeRoles,
+    version,
     host: settings.grpcHost,
     port: settings.grpcPort,
     ...(settings.advertiseAddr === undefined ? {} : { advertise: settings.advertiseAddr }),

@@ -5,13 +5,17 @@ import type { Time } from '../../../cluster/index.js';
 import { toStoreError } from './errors.js';
 import { MigrationError } from './migration-error.js';
 import { migrationsDirectory, readMigrationFiles } from './migration-files.js';
-import { pendingFiles, readRecordedFiles } from './migration-plan.js';
+import { lastNumber, pendingFiles, readRecordedFiles } from './migration-plan.js';
 
 export interface DatabaseFacts {
   /** 180004 is 18.4. */
   readonly versionNumber: number;
   readonly version: string;
   readonly mayCreateRoles: boolean;
+  /** The highest migration that the database has had; 0 if none. */
+  readonly schema: number;
+  /** The highest migration of this program. */
+  readonly ownSchema: number;
   /** Migration files of this program that have not been applied. */
   readonly pendingMigrations: readonly string[];
   /** Why a node refuses to migrate the database; undefined when it does not. */
@@ -67,14 +71,16 @@ export async function examineDatabase(databaseUrl: string, time: Time): Promise<
 
 async function examineMigrations(
   client: pg.Client,
-): Promise<Pick<DatabaseFacts, 'pendingMigrations' | 'migrationProblem'>> {
+): Promise<Pick<DatabaseFacts, 'schema' | 'ownSchema' | 'pendingMigrations' | 'migrationProblem'>> {
+  const files = await readMigrationFiles(migrationsDirectory);
+  const recorded = await readRecordedFiles(client);
+  const versions = { schema: recorded.numbered.at(-1)?.number ?? 0, ownSchema: lastNumber(files.numbered) };
   try {
-    const files = await readMigrationFiles(migrationsDirectory);
-    const pending = pendingFiles(files, await readRecordedFiles(client), { acceptNewer: true });
+    const pending = pendingFiles(files, recorded, { acceptNewer: true });
     const names = [...pending.numbered, ...pending.functions].map(({ name }) => name);
-    return { pendingMigrations: names, migrationProblem: undefined };
+    return { ...versions, pendingMigrations: names, migrationProblem: undefined };
   } catch (error) {
     if (!(error instanceof MigrationError)) throw error;
-    return { pendingMigrations: [], migrationProblem: error.message };
+    return { ...versions, pendingMigrations: [], migrationProblem: error.message };
   }
 }

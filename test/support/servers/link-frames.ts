@@ -19,6 +19,9 @@ const member = fc.record({
   roles: fc.array(word, { maxLength: 3 }),
   host: word,
   pid: uint32,
+  version: fc.string({ maxLength: 20 }),
+  protocolMin: uint32,
+  protocolMax: uint32,
 });
 
 function frame<Case extends string, Value>($case: Case, value: fc.Arbitrary<Value>) {
