@@ -40,6 +40,9 @@ export function makeHttpServer(
     lagMs: () => edge.overload.lagMs,
   });
   metrics.add(() => actors.measures());
+  metrics.add(() => calls.measures());
+  metrics.add(() => sessions.measures());
+  metrics.add(() => subjects.refusals.text());
   metrics.add(() => subjects.triggers.measures());
   metrics.add(() => edgeMeasures(edge));
   const checks: readonly ReadinessCheck[] = [

@@ -1,4 +1,5 @@
 import { Counter, Histogram, Registry } from 'prom-client';
+import { Backlog, type BacklogParts } from './backlog.js';
 import type { TriggerType } from '../triggers/types/registry.js';
 
 /** The result of an attempt to send an answer. */
@@ -54,6 +55,11 @@ export class TriggerMeasures {
 
   failed(attempted: string): void {
     this.#failures.inc({ attempted });
+  }
+
+  /** Adds the figures of waiting messages and answers. */
+  addBacklog(parts: BacklogParts): void {
+    void new Backlog(this.#registry, parts);
   }
 
   text(): Promise<string> {

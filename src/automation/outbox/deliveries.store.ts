@@ -150,6 +150,19 @@ export function dueSessions(
     order by l.turn, l.due_at limit ${rowsMax}`);
 }
 
+const waitingRow = z.object({ count: z.coerce.number(), oldest_ms: z.coerce.number() });
+
+/** Deliveries of all tenants that are not made yet. Reads at most 10,000, so that a look is cheap in a great backlog too. */
+export async function waitingDeliveries(
+  tx: DirectoryTransaction,
+): Promise<{ readonly count: number; readonly oldestMs: number }> {
+  const { count, oldest_ms: oldestMs } = await tx.one(sql.type(waitingRow)`
+    select count(*) as count,
+      coalesce(greatest(0, extract(epoch from clock_timestamp() - min(created_at)) * 1000), 0)::float8 as oldest_ms
+    from (select created_at from deliveries where status = 'pending' limit 10000) waiting`);
+  return { count, oldestMs };
+}
+
 const deliveryRow = z.object({
   id: z.uuid(),
   execution_id: z.uuid().nullable(),

@@ -237,6 +237,13 @@ export const settingTable = {
     longToken,
     { secret: true },
   ),
+  metricsTenants: setting(
+    'TROUPE_METRICS_TENANTS',
+    'tenants with series of their own in /metrics, the busiest on each node; the others share the label "other"',
+    '200',
+    wholeNumber(0, 1_000),
+    { fallback: '50' },
+  ),
   registration: setting(
     'TROUPE_REGISTRATION',
     'who may register an account: open (everyone), invite (addresses with a pending invitation) or closed (nobody)',
