@@ -270,6 +270,7 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
       retention.start();
     },
     async stop() {
+      measures.stop();
       await listener?.stop();
       await poller.stop();
       reader.close();

@@ -1,5 +1,6 @@
 // Dashboards and alerts ask for metrics by name; nothing else would notice that a metric was renamed, or counts nothing.
 import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import test from 'ava';
 import { ask, sharedNodeWithOpenAi } from '../support/clients/direct-calls.js';
 import { ReadMetrics } from '../support/clients/metrics.js';
@@ -34,6 +35,15 @@ test.serial('a node has every metric that a dashboard, an alert or a page asks f
     const missing = namesIn(file).filter((name) => !names.has(name) && !betweenNodes.has(name));
     t.deepEqual([...new Set(missing)], [], file);
   }
+});
+
+test.serial('without a receiver of telemetry, nothing of the SDK is loaded', (t) => {
+  const loaded = Object.keys(createRequire(import.meta.url).cache);
+  t.true(loaded.some((path) => path.includes('@opentelemetry/api/')));
+  t.deepEqual(
+    loaded.filter((path) => /@opentelemetry\/(?:sdk|otlp|core|resources)/.test(path)),
+    [],
+  );
 });
 
 test.serial(

@@ -186,5 +186,5 @@ export function makeHttpServer(
       ...(hasOthers ? [subjects.triggers.handOver()] : []),
     ]);
   });
-  return { edge, table };
+  return { edge, table, metrics };
 }

@@ -11,7 +11,7 @@ import { createConsumers } from '../../conversations/consumers/index.js';
 import { createDatabases } from '../../automation/databases/index.js';
 import { findPromised, forgetAccepted } from '../../automation/index.js';
 import { createEgress, systemRecords } from '../../infra/egress/index.js';
-import { TenantLabels } from '../../infra/diagnostics/index.js';
+import { Spans, TenantLabels } from '../../infra/diagnostics/index.js';
 import { createExpressions } from '../../infra/expressions/index.js';
 import { createIdentity, identityTopics, namesOfUsers } from '../../tenancy/identity/index.js';
 import { cancelAllInvites, createInvites, hasPendingInvite } from '../../tenancy/invites/index.js';
@@ -87,6 +87,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
   atEnd(() => identity.close());
   const invites = createInvites(platform, { accounts: identity.accounts, mail, publicUrl });
 
+  const spans = Spans.ifRecorded();
   const tenants = new TenantLabels({ time, max: settings.metricsTenants });
   const refusals = new RefusalMeasures(tenants);
   const exchange = await windowExchange(environment, stores, sealer);
@@ -153,6 +154,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     checkUrl,
     fit,
     tenants,
+    spans,
   });
   atEnd(() => calls.close());
 
@@ -174,6 +176,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     runnableAgent: (scope, id, role) => agents.runnableAgent(scope, id, role),
     contextStrict: settings.contextStrict,
     fit,
+    spans,
     refusalOf,
   });
   const consumers = createConsumers(platform, {

@@ -28,6 +28,7 @@ export class Backlog {
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #looking: Promise<void> | undefined;
   #isAway = false;
+  #stopped = false;
 
   constructor(registry: Registry, parts: BacklogParts) {
     this.#parts = parts;
@@ -66,9 +67,14 @@ export class Backlog {
     );
   }
 
+  /** The store is about to close: the figures stay as they are. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
   async #look(): Promise<void> {
     const { time } = this.#parts;
-    if (time.monotonicMs() - this.#lookedAtMs < freshMs) return;
+    if (this.#stopped || time.monotonicMs() - this.#lookedAtMs < freshMs) return;
     this.#looking ??= this.#read().finally(() => {
       this.#looking = undefined;
     });

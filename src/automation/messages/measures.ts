@@ -24,6 +24,7 @@ export class TriggerMeasures {
     'delivery_lag_seconds',
     'Time from an answer to its delivery, including all chunks and attempts',
   );
+  #backlog: Backlog | undefined;
   readonly #lateness = this.#histogram('schedule_lateness_seconds', 'How late schedules fired');
 
   accepted(type: TriggerType): void {
@@ -59,7 +60,11 @@ export class TriggerMeasures {
 
   /** Adds the figures of waiting messages and answers. */
   addBacklog(parts: BacklogParts): void {
-    void new Backlog(this.#registry, parts);
+    this.#backlog = new Backlog(this.#registry, parts);
+  }
+
+  stop(): void {
+    this.#backlog?.stop();
   }
 
   text(): Promise<string> {

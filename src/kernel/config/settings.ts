@@ -13,6 +13,7 @@ import {
   text,
   wholeNumber,
 } from './setting.js';
+import { telemetryTable } from './telemetry-table.js';
 import { vendorTable } from './vendor-table.js';
 
 const port = wholeNumber(0, 65_535);
@@ -303,6 +304,7 @@ export const settingTable = {
     flag,
     { fallback: 'off' },
   ),
+  ...telemetryTable,
   ...vendorTable,
   twilioBaseUrl: setting(
     'TROUPE_TWILIO_BASE_URL',

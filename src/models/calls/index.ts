@@ -10,7 +10,7 @@ import type { Ready } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { ReadParts } from '../parts/index.js';
 import type { AnswerFit } from '../response-format/index.js';
-import type { TenantLabels } from '../../infra/diagnostics/index.js';
+import type { Spans, TenantLabels } from '../../infra/diagnostics/index.js';
 import { CallMeasures } from './call-measures.js';
 import { ModelCalls } from './model-calls.js';
 import { ModelPreflight } from './model-preflight.js';
@@ -53,6 +53,7 @@ export interface CallsOptions {
   readonly fit: AnswerFit;
   /** Counts calls for `/metrics`, with series for these tenants; absent: nothing is counted. */
   readonly tenants?: TenantLabels | undefined;
+  readonly spans?: Spans | undefined;
 }
 
 export interface Calls {
@@ -67,7 +68,7 @@ export interface Calls {
 export function createCalls(platform: CallsPlatform, options: CallsOptions): Calls {
   const { reads, changes: feed, time, ids, random, log } = platform;
   const { access, mayUsePlatformKeys, keyRules, vault, quota, ledger, shared, processId } = options;
-  const { readParts, fit, tenants } = options;
+  const { readParts, fit, tenants, spans } = options;
   const { report } = log;
   const newId = (): string => ids.uuid();
   const ownKeys = new OwnKeys({ reads, feed, vault, keys: access.keys, report });
@@ -88,6 +89,7 @@ export function createCalls(platform: CallsPlatform, options: CallsOptions): Cal
     newId,
     processId,
     measures,
+    spans,
     onKeyRefused: ({ vendor, place = `the key of ${vendor}` }, error) =>
       report(`asking ${vendor} with ${place}, which is left out for a while`, error),
   });

@@ -27,6 +27,7 @@ import {
   zeroUsage,
 } from '../../llm/index.js';
 import { type Time, within } from '../../../cluster/index.js';
+import type { Spans } from '../../infra/diagnostics/index.js';
 import type { KeyRules } from '../../tenancy/keys/index.js';
 import { type AppliedBudget, appliedBudget, type Quota } from '../../tenancy/quota/index.js';
 import type { Ledger } from '../usage/index.js';
@@ -34,6 +35,7 @@ import { attemptIdOf, type CallOrder } from './call-order.js';
 import { CallLedger } from './call-ledger.js';
 import type { CallMeasures } from './call-measures.js';
 import { hitRow } from './call-rows.js';
+import { CallSpans } from './call-spans.js';
 import { type ChosenTargets, chooseTargets, keyringOf } from './choose-targets.js';
 import { modelsMeant } from './closest-models.js';
 import type { Answer } from './stored-reply.js';
@@ -61,6 +63,8 @@ export interface ModelCallParts {
   readonly newId: () => string;
   /** Counts what calls do; absent: nothing is counted. */
   readonly measures?: CallMeasures | undefined;
+  /** Records a span for each attempt; absent: nobody reads them. */
+  readonly spans?: Spans | undefined;
 }
 
 export type Payer = 'platform' | 'tenant';
@@ -274,6 +278,7 @@ export class ModelCalls {
     hear: Hear,
   ): Promise<CallOutcome> {
     const { time, chance, newId, access, measures } = this.#parts;
+    const spans = this.#parts.spans && new CallSpans(this.#parts.spans, order);
     const { clocks, turnDeadlineMs, mayBegin } = order;
     return runCall(
       {
@@ -294,8 +299,15 @@ export class ModelCalls {
         observations: this.#observations,
         loads: this.#loads,
         onKeyRefused: (credential, error) => this.#parts.onKeyRefused?.(credential, error),
-        beforeAttempt: callLedger.beforeAttempt,
+        beforeAttempt:
+          spans === undefined
+            ? callLedger.beforeAttempt
+            : async (start) => {
+                await callLedger.beforeAttempt(start);
+                spans.begin(start);
+              },
         afterAttempt: (report) => {
+          spans?.end(report);
           measures?.attempted(report, order.scope.tenantId);
           return callLedger.afterAttempt(report);
         },
