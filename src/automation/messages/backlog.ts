@@ -4,8 +4,10 @@ import { type Time, within } from '../../../cluster/index.js';
 /** Rows that wait, of those that one look reads. */
 export interface Waiting {
   readonly count: number;
-  /** 0 if none waits. */
+  /** Since it was accepted; 0 if none waits. */
   readonly oldestMs: number;
+  /** Since some process should have handled it; 0 if each has one, or waits for its next attempt or for people. */
+  readonly overdueMs: number;
 }
 
 export interface BacklogParts {
@@ -19,7 +21,7 @@ export interface BacklogParts {
 const freshMs = 10_000;
 /** A scrape does not wait longer for PostgreSQL; it then gets the figures of the look before. */
 const waitMsMax = 1_000;
-const none: Waiting = { count: 0, oldestMs: 0 };
+const none: Waiting = { count: 0, oldestMs: 0, overdueMs: 0 };
 
 /** Messages and answers that wait in the database, read when somebody asks for metrics. Every node tells the same. */
 export class Backlog {
@@ -45,26 +47,20 @@ export class Backlog {
       });
       registry.registerMetric(made);
     };
-    gauge(
-      'inbox_waiting',
-      'Accepted messages that have not ended, in the whole cluster; at most 10,000',
-      () => this.#figures.inbox.count,
-    );
-    gauge(
-      'inbox_oldest_seconds',
-      'Age of the oldest of these messages',
-      () => this.#figures.inbox.oldestMs / 1_000,
-    );
-    gauge(
-      'deliveries_waiting',
-      'Answers that are not delivered yet, in the whole cluster; at most 10,000',
-      () => this.#figures.deliveries.count,
-    );
-    gauge(
-      'deliveries_oldest_seconds',
-      'Age of the oldest of these answers',
-      () => this.#figures.deliveries.oldestMs / 1_000,
-    );
+    const kinds = {
+      inbox: 'Accepted messages that have not ended',
+      deliveries: 'Answers not delivered yet',
+    } as const;
+    for (const kind of ['inbox', 'deliveries'] as const) {
+      const read = (): Waiting => this.#figures[kind];
+      gauge(`${kind}_waiting`, `${kinds[kind]}, of all nodes; at most 10,000`, () => read().count);
+      gauge(`${kind}_oldest_seconds`, 'Age of the oldest of these', () => read().oldestMs / 1_000);
+      gauge(
+        `${kind}_overdue_seconds`,
+        'How long the longest overdue of these has waited for a process to handle it',
+        () => read().overdueMs / 1_000,
+      );
+    }
   }
 
   /** The store is about to close: the figures stay as they are. */

@@ -33,7 +33,8 @@ export function emitLine(logger: Logger, line: string): void {
 }
 
 function exceptionIn(error: unknown): AnyValueMap {
-  if (typeof error !== 'object' || error === null) return error === undefined ? {} : { error: String(error) };
+  if (error === undefined) return {};
+  if (typeof error !== 'object' || error === null) return { error: JSON.stringify(error) };
   const { name, message, stack } = error as Readonly<Record<string, unknown>>;
   return {
     ...(typeof name === 'string' && { 'exception.type': name }),

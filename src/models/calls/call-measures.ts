@@ -37,6 +37,7 @@ export class CallMeasures {
     'Failed requests to vendors, by kind',
     'provider',
     'kind',
+    'payer',
   );
   readonly #tokens = this.#counter('tokens', 'Tokens; the kinds add up', 'provider', 'model', 'kind');
   readonly #cost = this.#counter('cost_usd', 'Cost of the tokens in dollars', 'provider', 'model', 'payer');
@@ -87,7 +88,7 @@ export class CallMeasures {
     const model = this.#models.of(target.model.id);
     const tenant = this.#tenants.of(tenantId);
     this.#attempts.add(1, vendor, outcome);
-    if (error !== undefined && outcome !== 'cancelled') this.#errors.add(1, vendor, error.failure);
+    if (error !== undefined && outcome !== 'cancelled') this.#errors.add(1, vendor, error.failure, payer);
     this.#duration.observe(durationMs / 1_000, vendor, model);
     if (firstSignalMs !== undefined) this.#first.observe(firstSignalMs / 1_000, vendor, model);
     for (const [kind, tokens] of kindsOf(usage)) {
