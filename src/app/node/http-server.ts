@@ -40,6 +40,9 @@ export function makeHttpServer(
     lagMs: () => edge.overload.lagMs,
   });
   metrics.add(() => actors.measures());
+  metrics.add(() => calls.measures());
+  metrics.add(() => sessions.measures());
+  metrics.add(() => subjects.refusals.text());
   metrics.add(() => subjects.triggers.measures());
   metrics.add(() => edgeMeasures(edge));
   const checks: readonly ReadinessCheck[] = [
@@ -183,5 +186,5 @@ export function makeHttpServer(
       ...(hasOthers ? [subjects.triggers.handOver()] : []),
     ]);
   });
-  return { edge, table };
+  return { edge, table, metrics };
 }

@@ -27,7 +27,8 @@ export class RequestTracing {
 
   constructor() {
     const probe = this.#tracer.startSpan('start');
-    this.enabled = probe.isRecording();
+    // Not `isRecording`: a sampler that leaves out this one may record the next.
+    this.enabled = trace.isSpanContextValid(probe.spanContext());
     probe.end();
   }
 
