@@ -10,6 +10,8 @@ import { consolePages, readConsole, referencePage } from '../console/index.js';
 import { playgroundOperations } from '../playground/index.js';
 import { createRealtime } from '../../conversations/realtime/index.js';
 import { sessionExports } from '../../conversations/sessions/index.js';
+import { visitorOperations } from '../../conversations/visitors/index.js';
+import { makeVisitorSecret } from '../../tenancy/keys/index.js';
 import { usageExport } from '../../models/usage/index.js';
 import { createMcp } from '../../mcp/index.js';
 import { createBilling } from '../../models/billing/index.js';
@@ -85,6 +87,13 @@ export function makeHttpServer(
       ...subjects.responses.operations,
       ...consumers.operations,
       ...sessions.operations,
+      ...visitorOperations({
+        store,
+        sessions: sessions.sessions,
+        chats: sessions.chats,
+        admission: sessions.admission,
+        newSecret: () => makeVisitorSecret(bytes),
+      }),
       ...attachmentOperations(subjects.attachments),
       ...realtime.operations,
       ...subjects.audit.operations,
@@ -147,9 +156,11 @@ export function makeHttpServer(
         membershipOf: identity.membershipOf,
         authenticateKey: keys.authenticateKey,
         authenticateKeyToken: keys.authenticateKeyToken,
+        authenticateVisitor: keys.authenticateVisitor,
         operatorToken: settings.operatorToken,
         failures: subjects.failures,
       }),
+      allowsOrigin: keys.allowsOrigin,
       admission: quota.admission,
       report: createRequestReporter({ log, time, metrics, recentErrors, errorRecords }),
       refusalOf,
