@@ -1,5 +1,8 @@
 // Public keys: everybody can read them, so each is bound to agents, to origins and to what one visitor owns.
 import { randomUUID } from 'node:crypto';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
 import test from 'ava';
 import type { TenantNode } from '../support/servers/node.js';
 import type { CallResult } from '../support/clients/client.js';
@@ -330,4 +333,21 @@ test('a revoked public key ends the streams of its visitors, and admits nobody',
   t.is((await client.call('DELETE', `/api/keys/${page.id}`, asOwner)).status, 200);
   await cut;
   t.is(codeOf(await page.call('POST', '/visitors')), '401 invalid_api_key');
+});
+
+test('the commands of the guide to chats of web pages work', async (t) => {
+  const { node, bootstrap } = await shared.tenant(t);
+  const text = readFileSync('docs/guides/embed-a-chat.md', 'utf8');
+  const [create = '', chat = ''] = [...text.matchAll(/^ *```sh run\n([\s\S]*?)^ *```$/gm)].map(
+    ([, script]) => script ?? '',
+  );
+  const run = async (script: string, more: Record<string, string>): Promise<string> => {
+    const env = { PATH: process.env['PATH'], BASE_URL: node.baseUrl, AGENT_ID: bootstrap.agent_id, ...more };
+    return (await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], { env })).stdout;
+  };
+  const owner = { ACCESS_TOKEN: bootstrap.access_token, TENANT_ID: bootstrap.tenant_id };
+  const made = JSON.parse(await run(create, owner));
+  t.deepEqual(made.data.origins, [origin]);
+  const told = await run(chat, { PUBLIC_KEY: made.data.api_key, ORIGIN: origin });
+  t.true(told.includes('echo: Where is my order?'), told);
 });

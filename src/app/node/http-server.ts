@@ -7,6 +7,7 @@ import { createDocuments } from '../../http/documents/index.js';
 import { createRequestReporter, edgeMeasures, EdgeServer } from '../../http/edge/index.js';
 import { OperationTable } from '../../http/operations/index.js';
 import { consolePages, readConsole, referencePage } from '../console/index.js';
+import { readWidget, widgetPage } from '../widget/index.js';
 import { playgroundOperations } from '../playground/index.js';
 import { createRealtime } from '../../conversations/realtime/index.js';
 import { sessionExports } from '../../conversations/sessions/index.js';
@@ -135,6 +136,8 @@ export function makeHttpServer(
   );
   documents.describe(table);
   mcp.serve(table);
+  const script = widgetPage(readWidget());
+  const screens = consolePages({ files: consoleFiles, operations: table.operations, bytes });
   const edge = new EdgeServer(
     {
       host: settings.httpHost,
@@ -166,11 +169,7 @@ export function makeHttpServer(
       refusalOf,
       time,
       random: platform.random,
-      pages: consolePages({
-        files: consoleFiles,
-        operations: table.operations,
-        bytes,
-      }),
+      pages: (method, path, accept) => script(method, path) ?? screens(method, path, accept),
       onUntrustedForwarding: ({ header, address }) =>
         log.logger.warn(
           { header, address },
