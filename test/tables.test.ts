@@ -47,6 +47,15 @@ function createdIn({ texts }: SqlFile): readonly { readonly kind: string; readon
   );
 }
 
+/** What a file creates; a file that only changes tables belongs to their owner. */
+function namesOf(file: SqlFile): readonly string[] {
+  const created = createdIn(file).map(({ name }) => name);
+  if (created.length > 0) return created;
+  return file.texts.flatMap((text) =>
+    [...text.matchAll(/\balter\s+table\s+(\w+)/g)].map(([, name = '']) => name),
+  );
+}
+
 test('the list of owners names each migrated object once', (t) => {
   const created = [...migrations, ...functions].flatMap(createdIn).map(({ name }) => name);
   t.deepEqual(
@@ -62,7 +71,7 @@ test('the list of owners names each migrated object once', (t) => {
 
 test('each migration file creates objects of one owner and names it first', (t) => {
   const wrong = [...migrations, ...functions].flatMap((file) => {
-    const names = createdIn(file).map(({ name }) => name);
+    const names = namesOf(file);
     const owners = new Set(owned.filter(({ name }) => names.includes(name)).map(({ owner }) => owner));
     const [owner = ''] = owners;
     const comment = /^(?:--.*\n)+/.exec(file.texts[0] ?? '')?.[0].replaceAll(/\n-- ?/g, ' ') ?? '';
@@ -75,7 +84,7 @@ test('each migration file creates objects of one owner and names it first', (t) 
 
 test('only its owner names a table; others use what it publishes', (t) => {
   const ofMigrations = [...migrations, ...functions].map((file) => {
-    const names = createdIn(file).map(({ name }) => name);
+    const names = namesOf(file);
     return { ...file, folder: owned.find(({ name }) => names.includes(name))?.owner ?? '' };
   });
   t.deepEqual(crossings(owned, [...programs, ...ofMigrations]), []);

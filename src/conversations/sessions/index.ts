@@ -46,13 +46,14 @@ export {
 } from './retention.store.js';
 export { resealExecutionValues } from './reseal.store.js';
 export { sessionRemovals } from './removal.store.js';
-export { listSteps } from './reads.store.js';
+export { listMessagesBefore, listSteps } from './reads.store.js';
+export { numberAfter, numberCursor } from './pages.js';
 export {
   countTriggered,
   sumTriggered,
   findTriggered,
-  hasMessage,
   lastTriggerOf,
+  messageWrittenAt,
   listTriggered,
   recordRefused,
   setAnswerCut,

@@ -81,6 +81,7 @@ export function pathDescription(path: string, name: string): string {
   const plural = place.slice(place.lastIndexOf('/') + 1);
   const thing = things[plural] ?? plural.replace(/s$/, '');
   if (name === 'version') return 'The number of the version.';
+  if (name === 'publicKey') return 'The public key of the page, `pk_live_…`.';
   if (name === 'kind') return 'What the file has.';
   return `The ${name === 'key' ? 'key' : name === 'model' ? 'name' : 'id'} of the ${thing}.`;
 }

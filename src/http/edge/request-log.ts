@@ -45,6 +45,7 @@ function tenantOf(caller: Caller | undefined): string | undefined {
 function callerFields(caller: Caller | undefined): string {
   switch (caller?.kind) {
     case 'key':
+    case 'visitor':
       return `,"tenant":"${caller.scope.tenantId}","key":"${caller.keyId}"`;
     case 'tenant-user':
       return `,"tenant":"${caller.scope.tenantId}","user":"${caller.userId}"`;
