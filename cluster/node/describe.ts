@@ -9,6 +9,7 @@ import type { Ring } from '../ring/ring.js';
 import type { Receiver } from '../routing/receiver.js';
 import type { Router } from '../routing/router.js';
 import type { LoopLag, LoopLagReading } from '../time/loop-lag.js';
+import type { RingChange } from './ring-history.js';
 
 /** Per kind, so that a description stays small with any number of actors. */
 const epochsShownMax = 50;
@@ -20,6 +21,10 @@ const epochsShownMax = 50;
 export interface NodeDescription {
   readonly process: ProcessId;
   readonly standing: Standing;
+  /** Since the start of the renewal that was confirmed last; absent without a lease. */
+  readonly leaseAgeMs?: number | undefined;
+  /** The last changes of the ring, newest last. Nodes of version 0.1 do not send it. */
+  readonly ringChanges?: readonly RingChange[];
   readonly view: { readonly number: number; readonly hash: string };
   readonly members: readonly {
     readonly process: ProcessId;
@@ -94,6 +99,7 @@ export interface DescribedParts {
   readonly loopLag: LoopLag | undefined;
   readonly fenced: number;
   readonly missedViews: number;
+  readonly ringChanges: readonly RingChange[];
 }
 
 export function describeNode(parts: DescribedParts): NodeDescription {
@@ -102,6 +108,8 @@ export function describeNode(parts: DescribedParts): NodeDescription {
   return {
     process: membership.self.process,
     standing: membership.standing(),
+    leaseAgeMs: finite(membership.leaseAgeMs()),
+    ringChanges: parts.ringChanges,
     view: { number: ring.view.number, hash: ring.view.hash },
     members: ring.view.members.map(({ process, address, weight }, index) => ({
       process,
@@ -129,4 +137,9 @@ export function describeNode(parts: DescribedParts): NodeDescription {
       missedViews: parts.missedViews,
     },
   };
+}
+
+/** JSON has no infinity. */
+function finite(ms: number | undefined): number | undefined {
+  return ms !== undefined && Number.isFinite(ms) ? ms : undefined;
 }

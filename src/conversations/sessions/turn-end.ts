@@ -2,6 +2,7 @@
 import { doneEvent, type Outcome, type StreamEvent, type TurnUsage } from '../invocation/index.js';
 import { inputTokens, outputTokens, zeroUsage } from '../../llm/index.js';
 import { type RecordedStep, tokensOf, type TurnEnd } from '../turns/index.js';
+import type { FailedTurn } from './parts.js';
 import type { ExecutionRow } from './rows.js';
 
 /** A turn may also end before it began. */
@@ -33,6 +34,16 @@ export function lastEvents(
   const ids = { session_id: session_id ?? '', execution_id: id };
   events.push(doneEvent(ids, end.outcome, end.timeoutClock));
   return events;
+}
+
+export function failureOf(row: ExecutionRow, { error }: Ended): FailedTurn {
+  return {
+    tenantId: row.tenant_id,
+    executionId: row.id,
+    agentId: row.agent_id,
+    triggerId: row.trigger_id,
+    code: error?.code ?? 'internal_error',
+  };
 }
 
 export function usageOf({ usage }: Ended): TurnUsage {

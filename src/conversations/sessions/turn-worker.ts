@@ -14,7 +14,7 @@ import { type LiveTurn, stepRow } from './live-turn.js';
 import type { SessionActivation, SessionActorParts } from './parts.js';
 import { boundBy } from './bound-attachments.js';
 import type { ExecutionStatus, MessageRow, SessionRow } from './rows.js';
-import { afterWait, ended, type Ended, failed, lastEvents, usageOf } from './turn-end.js';
+import { afterWait, ended, type Ended, failed, failureOf, lastEvents, usageOf } from './turn-end.js';
 import { Summaries } from './summaries.js';
 import { change, type SessionState } from './session-state.js';
 import { compact } from './turn-log.js';
@@ -341,10 +341,7 @@ export class TurnWorker {
       holdsStamp ? { stamp: { set: 'free' } } : {},
     );
     const shown = Promise.all([written, ...turn.ledgerWrites]).then(() => {
-      if (outcome === 'FAILED') {
-        const { tenant_id: tenantId, id: executionId } = turn.row;
-        this.#parts.onFailedTurn({ tenantId, executionId, code: end.error?.code ?? 'internal_error' });
-      }
+      if (outcome === 'FAILED') this.#parts.onFailedTurn(failureOf(turn.row, end));
       turn.log.publish(tail);
       turn.log.close();
     });

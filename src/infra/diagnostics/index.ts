@@ -14,4 +14,5 @@ export { createLog, type LogTarget, type Log, type Logger } from './logger.js';
 export { Metrics } from './metrics.js';
 export { RequestTracing, type RequestSpan, traceHeaders } from './tracing.js';
 export { type ErrorRecord, ErrorRecords } from './error-records.js';
+export { forgetErrorsOf } from './error-records.store.js';
 export { RecentErrors } from './recent-errors.js';
