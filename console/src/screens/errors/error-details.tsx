@@ -5,7 +5,7 @@ import { useKey } from '../../api/queries';
 import { AgentName } from '../../ui/agent-name';
 import { CopyAs } from '../../ui/copy-as';
 import { Dialog } from '../../ui/dialog';
-import { Loaded, Missing } from '../../ui/states';
+import { Empty, Loaded } from '../../ui/states';
 import { ErrorFacts, ExecutionLink } from './error-facts';
 import { useTriggerNames } from './use-trigger-names';
 
@@ -21,7 +21,9 @@ export function ErrorDetails({ id, onClose }: { readonly id: string; readonly on
       <Loaded query={query}>
         {({ data: [error] }) =>
           error === undefined ? (
-            <Missing what="The error" />
+            <Empty title="The error is not kept any more">
+              <p>Errors are kept for seven days, and the oldest of a tenant with many are removed earlier.</p>
+            </Empty>
           ) : (
             <div className="flex flex-col gap-4">
               <ErrorFacts

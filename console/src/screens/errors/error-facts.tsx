@@ -4,6 +4,7 @@ import type { paths } from '#api/openapi';
 import { CopyButton } from '../../ui/copy-button';
 import { Facts } from '../../ui/page';
 import { Time } from '../../ui/time';
+import { adviceOf } from './error-advice';
 
 export type TenantError =
   paths['/api/v1/errors']['get']['responses'][200]['content']['application/json']['data'][number];
@@ -41,9 +42,13 @@ export function ErrorFacts({
   readonly execution?: ReactNode;
   readonly more?: readonly (readonly [string, ReactNode])[];
 }) {
+  const advice = adviceOf(error.error);
   return (
     <div className="flex flex-col gap-4">
-      <p className="text-sm wrap-anywhere">{error.message}</p>
+      <div className="text-sm wrap-anywhere">
+        <p>{error.message}</p>
+        {advice !== undefined && <p className="text-muted">{advice}</p>}
+      </div>
       <Facts
         facts={[
           ['Code', <Id key="code" text={error.error} what="code" />],
@@ -62,9 +67,6 @@ export function ErrorFacts({
           ],
         ]}
       />
-      <a href={`/docs`} target="_blank" rel="noopener" className="self-start text-sm text-accent underline">
-        What the codes mean
-      </a>
     </div>
   );
 }
