@@ -31,6 +31,7 @@ export * from './membership/view.js';
 export type { HistogramReading } from './measures/histogram.js';
 export type { ActorLocation, NodeCounts, NodeDescription } from './node/describe.js';
 export type { ClusterDescription, DescribedMember } from './node/describe-cluster.js';
+export type { RingChange } from './node/ring-history.js';
 export { measuresOf, type Measure } from './node/measures.js';
 export { ClusterNode, type NodeParts } from './node/node.js';
 export { referencesTo, type Caller } from './routing/reference.js';

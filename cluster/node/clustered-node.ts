@@ -55,6 +55,8 @@ export interface ClusteredNodeOptions {
   readonly onLinkTrouble?: (trouble: LinkTrouble) => void;
   /** Ends outside effects that no actor makes, before an orderly stop releases the lease. Must settle by itself. */
   readonly beforeLeave?: () => Promise<void>;
+  /** A peer asks this process to leave in order and end: call `stop`, then end the process. */
+  readonly onLeaveAsked?: () => void;
   /** The lease is lost for good and released, and the actors have ended: finish the open requests, then exit. */
   readonly onFenced?: () => void;
 }
@@ -152,6 +154,7 @@ export async function openClusteredNode(options: ClusteredNodeOptions): Promise<
     loopLag,
     ...(trace === undefined ? {} : { trace }),
     ...(options.beforeLeave === undefined ? {} : { beforeLeave: options.beforeLeave }),
+    ...(options.onLeaveAsked === undefined ? {} : { onLeaveAsked: options.onLeaveAsked }),
   });
   const watchdog = new Watchdog(systemTime, config.watchdogMs);
   const close = async (): Promise<void> => {

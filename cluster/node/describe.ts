@@ -10,6 +10,7 @@ import type { Ring } from '../ring/ring.js';
 import type { Receiver } from '../routing/receiver.js';
 import type { Router } from '../routing/router.js';
 import type { LoopLag, LoopLagReading } from '../time/loop-lag.js';
+import type { RingChange } from './ring-history.js';
 
 /** Per kind, so that a description stays small with any number of actors. */
 const epochsShownMax = 50;
@@ -24,6 +25,10 @@ export interface NodeDescription {
   readonly version?: string | undefined;
   readonly protocols?: Protocols | undefined;
   readonly standing: Standing;
+  /** Since the start of the renewal that was confirmed last; absent without a lease. */
+  readonly leaseAgeMs?: number | undefined;
+  /** The last changes of the ring, newest last. Nodes of version 0.1 do not send it. */
+  readonly ringChanges?: readonly RingChange[];
   readonly view: { readonly number: number; readonly hash: string };
   readonly members: readonly {
     readonly process: ProcessId;
@@ -98,6 +103,7 @@ export interface DescribedParts {
   readonly loopLag: LoopLag | undefined;
   readonly fenced: number;
   readonly missedViews: number;
+  readonly ringChanges: readonly RingChange[];
 }
 
 export function describeNode(parts: DescribedParts): NodeDescription {
@@ -108,6 +114,8 @@ export function describeNode(parts: DescribedParts): NodeDescription {
     version: membership.self.version,
     protocols: membership.self.protocols,
     standing: membership.standing(),
+    leaseAgeMs: finite(membership.leaseAgeMs()),
+    ringChanges: parts.ringChanges,
     view: { number: ring.view.number, hash: ring.view.hash },
     members: ring.view.members.map(({ process, address, weight }, index) => ({
       process,
@@ -135,4 +143,9 @@ export function describeNode(parts: DescribedParts): NodeDescription {
       missedViews: parts.missedViews,
     },
   };
+}
+
+/** JSON has no infinity. */
+function finite(ms: number | undefined): number | undefined {
+  return ms !== undefined && Number.isFinite(ms) ? ms : undefined;
 }

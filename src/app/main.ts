@@ -39,6 +39,8 @@ export interface NodeParts {
   readonly cluster?: Partial<ClusterConfig>;
   /** Answers DNS queries; default: the machine's name servers. */
   readonly lookUp?: LookUpRecords;
+  /** The operator drains this node: stop it, then end the process. Without it, the operator is refused. */
+  readonly onLeaveAsked?: () => void;
 }
 
 export interface RunningNode {
@@ -94,6 +96,7 @@ async function compose(parts: NodeParts, atEnd: AtEnd): Promise<Omit<RunningNode
     limits: parts.limits ?? nodeLimits,
     cluster: parts.cluster ?? {},
     lose,
+    onLeaveAsked: parts.onLeaveAsked,
     dataDir,
     lookUp: parts.lookUp,
     publicUrl: () => baseUrl,

@@ -285,6 +285,8 @@ const withoutTool: Readonly<Record<string, string>> = {
   'approvals.list': 'what a model wants to do is for people to decide',
   'approvals.decide': 'what a model wants to do is for people to decide',
   'audit.list': 'who changed what is for people to judge',
+  'errors.of-tenant': 'list_executions and get_execution tell a model why its turns failed',
+  'databases.test-stored': 'refresh_database_schema tries the same connection',
   'exports.read': 'a file of any length is for programs and people',
   'mcp.request': 'this is how tools are called',
 };

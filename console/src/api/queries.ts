@@ -37,10 +37,24 @@ export interface Pages<Row> {
 export function usePages<Row>(
   key: readonly unknown[],
   read: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<Row>>,
-  options: { readonly enabled?: boolean; readonly refetchInterval?: number } = {},
+  options: PagesOptions = {},
+): Pages<Row> {
+  return usePagesOf(useKey(...key), read, options);
+}
+
+export interface PagesOptions {
+  readonly enabled?: boolean;
+  readonly refetchInterval?: number;
+}
+
+/** The same for a list of no tenant: `queryKey` is whole. */
+export function usePagesOf<Row>(
+  queryKey: readonly unknown[],
+  read: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<Row>>,
+  options: PagesOptions = {},
 ): Pages<Row> {
   const query = useInfiniteQuery({
-    queryKey: useKey(...key),
+    queryKey,
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) => read(pageParam, signal),
     getNextPageParam: (page: Page<Row>) => page.next,

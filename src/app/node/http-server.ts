@@ -121,7 +121,7 @@ export function makeHttpServer(
         vault,
         nowMs: () => time.wallMs(),
       }),
-      ...clusterOperations(actors),
+      ...clusterOperations(actors, store),
       ...diagnosticsOperations({
         time,
         checks,

@@ -62,6 +62,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     logger: environment.log.logger,
     cluster: environment.cluster,
     onLost: environment.lose,
+    onLeaveAsked: environment.onLeaveAsked,
   });
 
   const mail = createMail(platform, {

@@ -198,8 +198,9 @@ export function createSessions(
   };
 }
 
-function failedTurn({ tenant_id: tenantId, id: executionId, error }: ExecutionRow): FailedTurn {
-  return { tenantId, executionId, code: error?.code ?? 'internal_error' };
+function failedTurn({ tenant_id: tenantId, id: executionId, ...row }: ExecutionRow): FailedTurn {
+  const { agent_id: agentId, trigger_id: triggerId, error } = row;
+  return { tenantId, executionId, agentId, triggerId, code: error?.code ?? 'internal_error' };
 }
 
 async function olderMessages(

@@ -70,6 +70,8 @@ export interface SessionActorParts {
 export interface FailedTurn {
   readonly tenantId: string;
   readonly executionId: string;
+  readonly agentId: string;
+  readonly triggerId: string | null;
   readonly code: string;
 }
 

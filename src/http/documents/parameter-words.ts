@@ -28,6 +28,8 @@ export const queryDescriptions: Readonly<Record<string, string>> = {
   trace_id: 'Only executions with this value in `metadata.trace_id`.',
   session_id: 'Only those of this session.',
   execution_id: 'Only those of this execution.',
+  request_id: 'Only those of this request.',
+  code: 'Only those with this code.',
   trigger_id: 'Only those of this trigger.',
   trigger_type: 'Only triggers of this type.',
   enabled: 'Whether only enabled triggers are listed, or only the others.',

@@ -22,7 +22,13 @@ export function createRequestReporter(parts: {
     else {
       const error = recentErrors.count(errorCode, spelledCode);
       if (error !== undefined)
-        errorRecords?.note({ ...error, requestId, operation, tenant: tenantOf(caller) });
+        errorRecords?.note({
+          ...error,
+          requestId,
+          operation,
+          tenant: tenantOf(caller),
+          ...aboutOf(exchange.head.path),
+        });
     }
     log.requestLine({
       requestId,
@@ -35,6 +41,16 @@ export function createRequestReporter(parts: {
     if (failure !== undefined)
       log.logger.error({ request_id: requestId, operation, error: failure }, 'request failed');
   };
+}
+
+const aboutPath =
+  /^\/api\/(?:v\d\/)?(agents|triggers)\/([\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12})(?:\/|$)/i;
+
+/** The agent or trigger that the path names, so that a tenant finds the errors of one of them. */
+function aboutOf(path: string): { readonly agentId?: string; readonly triggerId?: string } {
+  const [, kind, id] = aboutPath.exec(path) ?? [];
+  if (id === undefined) return {};
+  return kind === 'agents' ? { agentId: id } : { triggerId: id };
 }
 
 function tenantOf(caller: Caller | undefined): string | undefined {

@@ -17,4 +17,5 @@ export { CounterFamily, HistogramFamily } from './series.js';
 export { activeTraceparent, Spans, type WorkSpan } from './spans.js';
 export { RequestTracing, type RequestSpan, traceHeaders } from './tracing.js';
 export { type ErrorRecord, ErrorRecords } from './error-records.js';
+export { forgetErrorsOf } from './error-records.store.js';
 export { RecentErrors } from './recent-errors.js';

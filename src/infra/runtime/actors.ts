@@ -24,6 +24,7 @@ import type { Sealer } from '../sealing/index.js';
 import { type Store, writerRole } from '../storage/index.js';
 import { clusterIdentity } from './cluster-identity.js';
 import type { Actors } from './contract.js';
+import { drainNode } from './drain-node.js';
 import { LateCaller } from './late-caller.js';
 import { measuresText, type SourceReading } from './measures.js';
 import { linkProtectionOf } from './link-protection.js';
@@ -57,6 +58,8 @@ export interface ActorsParts {
   readonly logger: Logger;
   /** Overrides the default timings of the runtime. */
   readonly cluster?: Partial<ClusterConfig>;
+  /** Called when the operator drains this node: stop it, then end the process. Without it, the request is refused. */
+  readonly onLeaveAsked?: (() => void) | undefined;
   /** Called when the lease is lost for good and every actor here has ended. Finish open requests, then end the process. */
   readonly onLost: () => void;
 }
@@ -174,6 +177,7 @@ export function createActors(parts: ActorsParts): Actors {
     ready: () => open?.node.ready ?? false,
     describe: () => open?.node.describe(),
     reports: () => pulses.reports(),
+    drain: (other) => drainNode(open?.node, other),
     measures: () =>
       measuresText(
         open?.node.describe(),
@@ -210,7 +214,7 @@ async function openNode(
     readonly process: ProcessId;
   },
 ): Promise<ClusteredNode> {
-  const { settings, store, sealer, logger, onLost } = parts;
+  const { settings, store, sealer, logger, onLost, onLeaveAsked } = parts;
   const { redisUrl, databaseUrl = '' } = settings;
   if (redisUrl === undefined) return openLoneNode({ ...node, version });
   const protection = await linkProtectionOf(settings);
@@ -236,5 +240,6 @@ async function openNode(
     report: (event: MembershipEvent) => logMembershipEvent(logger, event),
     onLinkTrouble: (trouble) => logLinkTrouble(logger, trouble),
     onFenced: onLost,
+    ...(onLeaveAsked === undefined ? {} : { onLeaveAsked }),
   });
 }

@@ -56,6 +56,9 @@ function SignIn() {
             Register
           </Link>
         )}
+        <Link to="/operator" className="text-muted underline">
+          Operator
+        </Link>
       </p>
     </SignedOutPage>
   );
