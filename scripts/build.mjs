@@ -69,6 +69,7 @@ async function buildConsole(force) {
 
 /** Updates dist/; with `force` it rebuilds regardless of file times. */
 export async function build({ force = false } = {}) {
+  await generateClient(force);
   await Promise.all([buildPlatform(force), buildConsole(force)]);
 }
 
