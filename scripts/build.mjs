@@ -80,6 +80,7 @@ async function buildWidget(force) {
 
 /** Updates dist/; with `force` it rebuilds regardless of file times. */
 export async function build({ force = false } = {}) {
+  await generateClient(force);
   await Promise.all([buildPlatform(force), buildConsole(force), buildWidget(force)]);
 }
 

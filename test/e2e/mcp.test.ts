@@ -280,6 +280,7 @@ const withoutTool: Readonly<Record<string, string>> = {
   'triggers.types': 'the resources about triggers',
   'triggers.buffers': 'a buffer is gone within a minute; its execution is listed then',
   'triggers.stats-of': 'get_trigger_stats and list_trigger_executions tell a model what it needs',
+  'telemetry.log': 'list_telemetry_logs and get_execution tell a model what it needs',
   'telemetry.turns': 'list_executions and get_telemetry tell a model what it needs',
   'auth.token': 'its answer holds a credential, and answers enter a context',
   'approvals.list': 'what a model wants to do is for people to decide',

@@ -1,11 +1,11 @@
 import { QueryClient, useInfiniteQuery, type UseInfiniteQueryResult } from '@tanstack/react-query';
 import { useSession } from '../session/use-session';
-import { ApiError } from './errors';
+import { ApiError, ConnectionError } from './errors';
 
 /** Another attempt helps only where no answer came, or where the node said that it may. */
 function mayRetry(failures: number, error: unknown): boolean {
-  if (!(error instanceof ApiError)) return false;
-  return failures < 2 && (error.status === 0 || error.status === 503);
+  const isPassing = error instanceof ConnectionError || (error instanceof ApiError && error.status === 503);
+  return failures < 2 && isPassing;
 }
 
 export const queries = new QueryClient({

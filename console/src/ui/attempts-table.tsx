@@ -1,7 +1,9 @@
-import { StatusBadge } from '../../ui/badge';
-import { count, dollars } from '../../ui/numbers';
-import { duration } from '../../ui/time';
-import type { Attempt } from './turn-data';
+import type { components } from '@troupe/client';
+import { StatusBadge } from './badge';
+import { count, dollars } from './numbers';
+import { duration } from './time';
+
+type Attempt = components['schemas']['CallAttempt'];
 
 /** Which vendors were asked for one call, how each ended, and what it cost. */
 export function AttemptsTable({ attempts }: { readonly attempts: readonly Attempt[] }) {

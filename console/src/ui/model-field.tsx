@@ -1,24 +1,6 @@
-import { useQuery } from '@tanstack/react-query';
-import { api, take } from '../../../api/client';
-import { useKey } from '../../../api/queries';
-import { useAllowed } from '../../../session/use-session';
-import { Field, inputClass } from '../../../ui/field';
-import { count, dollars } from '../../../ui/numbers';
-import type { Model } from '../types';
-
-/** The chat models of the tenant; undefined while they are read. */
-export function useModels(): readonly Model[] | undefined {
-  const { data } = useQuery({
-    queryKey: useKey('models'),
-    queryFn: ({ signal }) => take(api.GET('/api/v3/llm/models', { signal })),
-    staleTime: 60_000,
-    enabled: useAllowed('models:read'),
-  });
-  return data?.data.filter(({ kind }) => kind === 'chat');
-}
-
-export const priceOf = ({ price }: Model): string =>
-  `${dollars(price.input_per_mtok)} in · ${dollars(price.output_per_mtok)} out per million tokens`;
+import { type Model, priceOf, useModels } from '../api/models';
+import { Field, inputClass } from './field';
+import { count, dollars } from './numbers';
 
 function shortPriceOf({ price }: Model): string {
   const [input, output] = [price.input_per_mtok, price.output_per_mtok];
