@@ -1,10 +1,9 @@
 import { createLazyRoute, Link, Outlet } from '@tanstack/react-router';
 import { LogOut, Network, TriangleAlert, UsersRound, Building2 } from 'lucide-react';
-import { useMutation } from '@tanstack/react-query';
 import { useValue } from '../../session/value';
 import { Button } from '../../ui/button';
-import { FormProblem, TextField } from '../../ui/field';
-import { textIn } from '../../ui/form-data';
+import type { FieldSpecs } from '../../ui/form/fields';
+import { Form } from '../../ui/form/form';
 import { SignedOutPage } from '../sign-in/signed-out-page';
 import { beginOperator, endOperator, operatorToken } from './operator-session';
 import { ThemeMenu } from './theme-menu';
@@ -68,32 +67,21 @@ function Frame() {
   );
 }
 
+const fields = {
+  token: {
+    kind: 'text',
+    type: 'password',
+    label: 'Operator token',
+    autoComplete: 'current-password',
+    required: true,
+    hint: 'TROUPE_OPERATOR_TOKEN of the nodes. It stays in this page until you reload it.',
+  },
+} as const satisfies FieldSpecs;
+
 function SignIn() {
-  const attempt = useMutation({
-    mutationFn: (form: FormData) => beginOperator(textIn(form, 'token').trim()),
-  });
   return (
     <SignedOutPage title="Operator">
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          attempt.mutate(new FormData(event.currentTarget));
-        }}
-      >
-        <TextField
-          label="Operator token"
-          name="token"
-          type="password"
-          autoComplete="current-password"
-          required
-          hint="TROUPE_OPERATOR_TOKEN of the nodes. It stays in this page until you reload it."
-        />
-        <FormProblem error={attempt.error} />
-        <Button kind="primary" type="submit" busy={attempt.isPending}>
-          Sign in
-        </Button>
-      </form>
+      <Form fields={fields} verb="Sign in" submit={({ token }) => beginOperator(token.trim())} />
       <p className="mt-4 text-sm">
         <Link to="/" className="text-accent underline">
           Sign in with an account

@@ -1,56 +1,38 @@
-import { useMutation } from '@tanstack/react-query';
 import { take } from '../../../api/client';
-import { Button } from '../../../ui/button';
 import { Dialog } from '../../../ui/dialog';
-import { FormProblem, problemOf, SelectField, TextField } from '../../../ui/field';
-import { textIn } from '../../../ui/form-data';
+import type { FieldSpecs } from '../../../ui/form/fields';
+import { Form } from '../../../ui/form/form';
 import { succeeded } from '../../../ui/toasts';
 import { operatorApi, useRefresh } from '../operator-session';
 import { planNames } from '../routes';
 
+const fields = {
+  name: { kind: 'text', label: 'Name', required: true, autoComplete: 'off' },
+  plan: { kind: 'choice', label: 'Plan', options: planNames.map((plan) => [plan, plan] as const) },
+  owner: {
+    kind: 'text',
+    type: 'email',
+    label: 'Owner',
+    autoComplete: 'off',
+    hint: 'The address of an account. Empty: nobody, until you make a key of an owner with troupe keys.',
+  },
+} as const satisfies FieldSpecs;
+
 export function CreateTenant({ onClose }: { readonly onClose: () => void }) {
   const refresh = useRefresh('tenants');
-  const creation = useMutation({
-    mutationFn: (form: FormData) => {
-      const owner = textIn(form, 'owner').trim();
-      const plan = planNames.find((one) => one === textIn(form, 'plan')) ?? 'free';
-      return take(
-        operatorApi.POST('/api/v1/operator/tenants', {
-          body: { name: textIn(form, 'name'), plan, ...(owner !== '' && { owner }) },
-        }),
-      );
-    },
-    onSuccess: async ({ data }) => {
-      await refresh();
-      succeeded('The tenant was created', data.name);
-      onClose();
-    },
-  });
-  const { error } = creation;
   return (
     <Dialog open onClose={onClose} title="Create a tenant">
-      <form
-        className="flex flex-col gap-3"
-        onSubmit={(event) => {
-          event.preventDefault();
-          creation.mutate(new FormData(event.currentTarget));
+      <Form
+        fields={fields}
+        verb="Create"
+        submit={async ({ name, plan, owner }) => {
+          const body = { name, plan, ...(owner.trim() !== '' && { owner: owner.trim() }) };
+          const { data } = await take(operatorApi.POST('/api/v1/operator/tenants', { body }));
+          await refresh();
+          succeeded('The tenant was created', data.name);
+          onClose();
         }}
-      >
-        <TextField label="Name" name="name" required autoComplete="off" problem={problemOf(error, 'name')} />
-        <SelectField label="Plan" name="plan" options={planNames.map((plan) => [plan, plan])} />
-        <TextField
-          label="Owner"
-          name="owner"
-          type="email"
-          autoComplete="off"
-          hint="The address of an account. Empty: nobody, until you make a key of an owner with troupe keys."
-          problem={problemOf(error, 'owner')}
-        />
-        <FormProblem error={error} fields={['name', 'owner']} />
-        <Button kind="primary" type="submit" busy={creation.isPending}>
-          Create
-        </Button>
-      </form>
+      />
     </Dialog>
   );
 }
