@@ -35,11 +35,16 @@ export const doctorCommand: Command = {
     }
     if (settings !== undefined) {
       const database = await checkDatabase(settings);
-      findings.push(await checkFolder(settings.dataDir), ...database.findings, await checkRedis(settings));
-      findings.push(await checkLinks(settings));
-      findings.push(await checkMasterKey(settings, database.masterKeys));
-      findings.push(...(await checkOutsideServices(settings)));
-      if (rest.includes('--vendors')) findings.push(...(await checkVendors(settings)));
+      const vendors = rest.includes('--vendors') ? await checkVendors(settings) : [];
+      findings.push(
+        await checkFolder(settings.dataDir),
+        ...database.findings,
+        await checkRedis(settings),
+        await checkLinks(settings),
+        await checkMasterKey(settings, database.masterKeys),
+        ...(await checkOutsideServices(settings)),
+        ...vendors,
+      );
     }
     const marks = { ok: '  ok     ', warning: '  warn   ', wrong: '  WRONG  ' };
     process.stdout.write(
