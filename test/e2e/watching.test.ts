@@ -16,7 +16,10 @@ const betweenNodes = new Set(['troupe_runtime_link_queued_bytes']);
 
 function namesIn(file: string): readonly string[] {
   const named = readFileSync(file, 'utf8').match(/\btroupe_[a-z0-9_]+/g) ?? [];
-  return named.map((name) => name.replace(/_(?:bucket|count|sum)$/, ''));
+  // A name that ends in `_` stands for all that begin with it.
+  return named
+    .filter((name) => !name.endsWith('_'))
+    .map((name) => name.replace(/_(?:bucket|count|sum)$/, ''));
 }
 
 test.serial('a node has every metric that a dashboard, an alert or a page asks for', async (t) => {
@@ -35,6 +38,24 @@ test.serial('a node has every metric that a dashboard, an alert or a page asks f
     const missing = namesIn(file).filter((name) => !names.has(name) && !betweenNodes.has(name));
     t.deepEqual([...new Set(missing)], [], file);
   }
+});
+
+test.serial('the guide lists every metric of a node as the node describes it', async (t) => {
+  const { client } = await shared.tenant(t);
+  const { text } = await ReadMetrics.of(client);
+  const guide = readFileSync('docs/guides/watch-a-cluster.md', 'utf8');
+  const rows = new Map(
+    [...guide.matchAll(/^\| `(troupe_\w+)` \| (\w+) \| [^|]* \| (.*) \|$/gm)].map(
+      ([, name = '', type, help]) => [name, `${type} ${help}`],
+    ),
+  );
+  const helps = new Map(
+    [...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name = '', help]) => [name, help]),
+  );
+  const told = [...text.matchAll(/^# TYPE (troupe_\w+) (\w+)$/gm)]
+    .filter(([, name = '']) => !/^troupe_(?:process|nodejs)_/.test(name))
+    .map(([, name = '', type]): [string, string] => [name, `${type} ${helps.get(name)}`]);
+  t.deepEqual(Object.fromEntries(rows), Object.fromEntries(told));
 });
 
 test.serial('without a receiver of telemetry, nothing of the SDK is loaded', (t) => {

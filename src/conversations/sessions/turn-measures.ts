@@ -28,7 +28,7 @@ export class TurnMeasures {
   );
   readonly #duration = this.#histogram(
     'duration_seconds',
-    'Time of a turn from its begin to its end',
+    'Time of a turn from its start to its end',
     'outcome',
   );
   readonly #firstEvent = this.#histogram(
@@ -37,7 +37,7 @@ export class TurnMeasures {
   );
   readonly #firstToken = this.#histogram(
     'first_token_seconds',
-    'Time of a turn from its begin to the first piece of its answer',
+    'Time of a turn from its start to the first piece of its answer',
   );
   readonly #ofTenants = new CounterFamily(
     this.#registry,

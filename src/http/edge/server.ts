@@ -282,7 +282,7 @@ export class EdgeServer {
       handshake,
       headers: headersOf(request, operation.headers),
       span: this.#tracing.enabled
-        ? this.#tracing.begin(operation.name, exchange.head.requestId, headersOf(request, traceHeaders))
+        ? this.#tracing.begin(operation, exchange.head.requestId, headersOf(request, traceHeaders))
         : undefined,
       credentials: {
         apiKey: apiKey === '' ? undefined : apiKey,

@@ -1,6 +1,7 @@
 import {
   type Attributes,
   type Context,
+  ProxyTracerProvider,
   ROOT_CONTEXT,
   type Span,
   SpanKind,
@@ -33,10 +34,7 @@ export class Spans {
 
   /** Undefined if nobody records spans, so that work without a reader costs one check. */
   static ifRecorded(): Spans | undefined {
-    const probe = trace.getTracer('troupe').startSpan('start', { root: true });
-    const isRecorded = trace.isSpanContextValid(probe.spanContext());
-    probe.end();
-    return isRecorded ? new Spans() : undefined;
+    return isTraced() ? new Spans() : undefined;
   }
 
   begin({ name, kind, attributes, parent }: SpanStart): WorkSpan {
@@ -52,6 +50,12 @@ export class Spans {
       end: () => span.end(),
     };
   }
+}
+
+/** Whether an SDK is loaded, from the variables or before the node. Its sampler may still leave out any span. */
+export function isTraced(): boolean {
+  const provider = trace.getTracerProvider();
+  return !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer('troupe') !== undefined;
 }
 
 /** The span of the request that is being answered; undefined outside of requests, and if nobody records spans. */

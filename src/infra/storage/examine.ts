@@ -24,6 +24,8 @@ export interface DatabaseFacts {
   readonly synchronousStandbys: boolean;
   /** The offset of the database's clock from this machine's. */
   readonly clockAheadMs: number;
+  /** What `ids` selects; undefined if its tables are not there yet. */
+  readonly ids: readonly string[] | undefined;
 }
 
 const facts = z.object({
@@ -36,7 +38,8 @@ const facts = z.object({
   now_ms: z.coerce.number(),
 });
 
-export async function examineDatabase(databaseUrl: string, time: Time): Promise<DatabaseFacts> {
+/** `ids`: a query of one column `id`. */
+export async function examineDatabase(databaseUrl: string, time: Time, ids?: string): Promise<DatabaseFacts> {
   const client = new pg.Client({
     connectionString: databaseUrl,
     connectionTimeoutMillis: 5_000,
@@ -61,11 +64,24 @@ export async function examineDatabase(databaseUrl: string, time: Time): Promise<
       durableCommits: row.fsync === 'on' && row.synchronous_commit !== 'off',
       synchronousStandbys: row.standbys !== '',
       clockAheadMs: row.now_ms - time.wallMs(),
+      ids: ids === undefined ? undefined : await idsOf(client, ids),
     };
   } catch (error) {
     throw toStoreError(error, 'Examining the database');
   } finally {
     await client.end();
+  }
+}
+
+const idRow = z.object({ id: z.string() });
+const undefinedTable = '42P01';
+
+async function idsOf(client: pg.Client, query: string): Promise<readonly string[] | undefined> {
+  try {
+    return (await client.query(query)).rows.map((row) => idRow.parse(row).id);
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && error.code === undefinedTable) return undefined;
+    throw error;
   }
 }
 

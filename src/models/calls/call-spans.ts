@@ -30,6 +30,7 @@ export class CallSpans {
         'gen_ai.operation.name': operation,
         'gen_ai.provider.name': providerNames[model.vendor] ?? model.vendor,
         'gen_ai.request.model': model.name,
+        'gen_ai.request.stream': request.stream,
         ...(request.maxTokens !== undefined && { 'gen_ai.request.max_tokens': request.maxTokens }),
         ...(request.temperature !== undefined && { 'gen_ai.request.temperature': request.temperature }),
         ...(sessionId !== undefined && { 'gen_ai.conversation.id': sessionId }),
@@ -41,7 +42,7 @@ export class CallSpans {
     });
   }
 
-  end({ usage, stop, error, answered, firstSignalMs, vendorRequestId }: AttemptReport): void {
+  end({ request, usage, stop, error, answered, firstSignalMs, vendorRequestId }: AttemptReport): void {
     const span = this.#current;
     if (span === undefined) return;
     this.#current = undefined;
@@ -53,7 +54,9 @@ export class CallSpans {
       ...(stop !== undefined && { 'gen_ai.response.finish_reasons': [stop] }),
       ...(answered?.model !== undefined && { 'gen_ai.response.model': answered.model }),
       ...(answered?.id !== undefined && { 'gen_ai.response.id': answered.id }),
-      ...(firstSignalMs !== undefined && { 'gen_ai.response.time_to_first_chunk': firstSignalMs / 1_000 }),
+      'gen_ai.usage.reasoning.output_tokens': usage.reasoning,
+      ...(request.stream &&
+        firstSignalMs !== undefined && { 'gen_ai.response.time_to_first_chunk': firstSignalMs / 1_000 }),
       ...(vendorRequestId !== undefined && { 'troupe.vendor_request_id': vendorRequestId }),
     });
     if (error !== undefined) span.fail(error.failure);
