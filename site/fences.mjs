@@ -1,0 +1,28 @@
+// Diagrams become SVG when the site is built, and blocks that the tests do not run say why.
+import { renderMermaidSVG } from 'beautiful-mermaid';
+import { reasons } from './reasons.mjs';
+
+export function markFences(markdown) {
+  const { fence: plain, code_inline: code } = markdown.renderer.rules;
+  // Braces in backticks are text, not a template of Vue.
+  markdown.renderer.rules.code_inline = (tokens, index, ...others) => {
+    tokens[index].attrSet('v-pre', '');
+    return code(tokens, index, ...others);
+  };
+  markdown.renderer.rules.fence = (tokens, index, ...others) => {
+    const token = tokens[index];
+    const [language = '', ...words] = token.info.trim().split(/\s+/);
+    if (language === 'mermaid') return diagram(token.content);
+    token.info = language;
+    const reason = words.find((word) => word.startsWith('not-run='))?.slice('not-run='.length);
+    const note = reason === undefined ? '' : `<p class="not-run">Not run by the tests: ${reasons[reason]}.</p>\n`;
+    return plain(tokens, index, ...others) + note;
+  };
+}
+
+function diagram(source) {
+  const svg = renderMermaidSVG(source, { bg: 'var(--vp-c-bg)', fg: 'var(--vp-c-text-1)' });
+  // Its style asks another origin for a font; style.css has the rules.
+  const bare = svg.replace(/<style>[^]*?<\/style>/, '').replaceAll(/\n\s*\n/g, '\n');
+  return `<div class="diagram" v-pre>${bare}</div>\n`;
+}
