@@ -23,11 +23,13 @@ export type FieldSpec = Common &
   (
     | {
         readonly kind: 'text';
-        readonly type?: 'text' | 'email' | 'password' | 'url';
+        readonly type?: 'text' | 'email' | 'password' | 'url' | 'date';
         readonly autoComplete?: string;
         readonly minLength?: number;
         readonly maxLength?: number;
         readonly suggestions?: readonly string[];
+        /** What must be written, to confirm. */
+        readonly equals?: string;
       }
     | { readonly kind: 'area'; readonly maxLength?: number; readonly rows?: number }
     | { readonly kind: 'number'; readonly min?: number; readonly max?: number; readonly whole?: boolean }
@@ -114,6 +116,7 @@ export function problemIn(spec: FieldSpec, raw: unknown): string | undefined {
   if (spec.kind !== 'text') return undefined;
   if (spec.type === 'email' && !/^\S+@\S+$/.test(text.trim()))
     return 'Write an address such as ada@example.com.';
+  if (spec.equals !== undefined && text !== spec.equals) return `Write ${spec.equals}.`;
   if (spec.minLength !== undefined && text.length < spec.minLength)
     return `Write at least ${spec.minLength} characters.`;
   return undefined;
