@@ -131,7 +131,7 @@ const columns: readonly Column<Table['columns'][number]>[] = [
 
 function Columns({ table }: { readonly table: Table }) {
   return (
-    <section aria-label={`Columns of ${nameOf(table)}`} className="flex min-w-0 flex-col gap-2">
+    <div className="flex min-w-0 flex-col gap-2">
       <h2 className="flex items-center gap-1 font-mono text-sm wrap-anywhere">
         {nameOf(table)}
         <CopyButton text={nameOf(table)} label="Copy the name of the table" />
@@ -146,6 +146,6 @@ function Columns({ table }: { readonly table: Table }) {
           keyOf={({ name }) => name}
         />
       )}
-    </section>
+    </div>
   );
 }

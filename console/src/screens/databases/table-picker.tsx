@@ -60,6 +60,7 @@ export function TablePicker({
                 <label className="flex items-center gap-2 px-2 py-1 hover:bg-hover">
                   <input
                     type="checkbox"
+                    aria-label={name}
                     className="size-4 shrink-0 accent-accent"
                     checked={chosen.has(name)}
                     onChange={({ target }) => choose(name, target.checked)}

@@ -81,7 +81,7 @@ function columnsOf(onAsk: (user: User) => void): readonly Column<User>[] {
         <ul>
           {tenants.map(({ id, name, role }) => (
             <li key={id} className="wrap-anywhere">
-              <Link to="/operator/tenants" search={{ tenant: id }} className="text-accent hover:underline">
+              <Link to="/operator/tenants" search={{ tenant: id }} className="text-accent underline">
                 {name}
               </Link>{' '}
               <span className="text-muted">{role}</span>

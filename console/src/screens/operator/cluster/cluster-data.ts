@@ -36,6 +36,9 @@ export const partColour = (index: number): string =>
 /** Nodes of the ring in its order, then those that leave. */
 export const nodesOf = ({ nodes, leaving }: Cluster): readonly ClusterNode[] => [...nodes, ...leaving];
 
+/** `troupe.actors.v1.SessionService`: the last word tells what it is. */
+export const kindName = (kind: string): string => (kind.split('.').at(-1) ?? kind).replace(/Service$/, '');
+
 /** `node-1-8c2f1e…`: the start tells people which machine it is, the end one start of it from another. */
 export const shortName = (process: string): string =>
   process.length > 30 ? `${process.slice(0, 17)}…${process.slice(-8)}` : process;

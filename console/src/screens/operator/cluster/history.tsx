@@ -1,14 +1,16 @@
 import { count } from '../../../ui/numbers';
-import { Time } from '../../../ui/time';
 import { type RingChange, shortName } from './cluster-data';
 
 const reasons: Readonly<Record<RingChange['left'][number]['because'], string>> = {
   left: 'left in order',
-  refused: 'refused connections, so its lease was removed',
-  silent: 'did not renew its lease',
-  exited: 'its process ended',
+  refused: 'refused connections and lost its lease',
+  silent: 'stopped renewing its lease',
+  exited: 'ended without leaving',
   unknown: 'is gone',
 };
+
+/** With seconds: a node that dies and its return lie close together. */
+const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 
 const key = ({ view }: RingChange): string => `${view.number} ${view.hash}`;
 
@@ -20,9 +22,9 @@ export function History({ changes }: { readonly changes: readonly RingChange[] }
     <ol className="max-h-96 divide-y divide-line overflow-y-auto" aria-label="Changes of the ring">
       {changes.map((change) => (
         <li key={key(change)} className="flex flex-wrap gap-x-4 gap-y-1 py-2 text-sm">
-          <span className="w-24 shrink-0 text-muted">
-            <Time at={change.at} />
-          </span>
+          <time dateTime={change.at} title={change.at} className="w-36 shrink-0 text-muted">
+            {moment.format(new Date(change.at))}
+          </time>
           <span className="w-16 shrink-0 text-muted">view {change.view.number}</span>
           <div className="min-w-0 flex-1 basis-60">
             <ul>

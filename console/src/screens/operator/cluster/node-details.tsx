@@ -11,7 +11,7 @@ import { Empty } from '../../../ui/states';
 import { duration } from '../../../ui/time';
 import { succeeded } from '../../../ui/toasts';
 import { operatorApi, useRefresh } from '../operator-session';
-import { type Cluster, type ClusterNode, nodesOf, shortName } from './cluster-data';
+import { type Cluster, type ClusterNode, kindName, nodesOf, shortName } from './cluster-data';
 import { Lateness, Standing, waitingText } from './node-table';
 
 /** One node whole, which goes on changing while it is open. */
@@ -37,7 +37,9 @@ export function NodeDetails({
           <Figures
             caption="Actors in memory by kind"
             name="Kind"
-            figures={Object.entries(node.actors).filter(([, figure]) => figure > 0)}
+            figures={Object.entries(node.actors)
+              .filter(([, figure]) => figure > 0)
+              .map(([kind, figure]) => [kindName(kind), figure])}
           />
           <Epochs node={node} />
           <Figures
@@ -121,7 +123,10 @@ function Figures({
 }
 
 const epochColumns: readonly Column<ClusterNode['epochs'][number]>[] = [
-  { title: 'Actor', cell: ({ kind, key }) => <span className="wrap-anywhere">{`${kind} ${key}`}</span> },
+  {
+    title: 'Actor',
+    cell: ({ kind, key }) => <span className="wrap-anywhere">{`${kindName(kind)} ${key}`}</span>,
+  },
   {
     title: 'Group',
     wideOnly: true,
