@@ -15,7 +15,8 @@ export function markFences(markdown) {
     if (language === 'mermaid') return diagram(token.content);
     token.info = language;
     const reason = words.find((word) => word.startsWith('not-run='))?.slice('not-run='.length);
-    const note = reason === undefined ? '' : `<p class="not-run">Not run by the tests: ${reasons[reason]}.</p>\n`;
+    const note =
+      reason === undefined ? '' : `<p class="not-run">Not run by the tests: ${reasons[reason]}.</p>\n`;
     return plain(tokens, index, ...others) + note;
   };
 }

@@ -14,44 +14,47 @@ import { call, closed, opened } from '../../../support/database/usage-rows.js';
 const database = databaseOfFile(test);
 
 // Alone: it counts what all statements read.
-test.serial('a row is closed by its key among hundreds of open ones, also with a plan made for empty tables', async (t) => {
-  const databaseUrl = database.url;
-  const store = await openStore({ databaseUrl });
-  const { tenantId } = await insertTenant(store);
-  const writers = openBatchWriters({ databaseUrl, time: systemTime, random: systemRandom });
-  const ledger = new Ledger({ writers, store, time: systemTime, log: logTo(t.log) });
-  const first = opened(tenantId);
-  await ledger.open(first);
-  await ledger.close(closed(first));
-  const [staying, ending] = [400, 200];
-  const openedAt = (at: number): OpenedRow =>
-    opened(tenantId, { opened_at: new Date(Date.UTC(2026, 10, 20) + at).toISOString() });
-  await Promise.all(Array.from({ length: staying }, (_, at) => ledger.open(openedAt(at))));
-  const rows = Array.from({ length: ending }, (_, at) => openedAt(staying + at));
-  await Promise.all(rows.map((row) => ledger.open(row)));
-  // Alone and together, which are two statements with a plan each.
-  for (const [at, row] of rows.entries()) {
-    if (at < ending / 2) await ledger.close(closed(row));
-    else if (at % 2 === 0)
-      await Promise.all(rows.slice(at, at + 2).map((each) => ledger.close(closed(each))));
-  }
-  // Reads appear in the statistics at the latest when connections end.
-  await writers.close();
-  await store.close();
-  const owner = await ownerView(databaseUrl);
-  t.teardown(() => owner.end());
-  const reads = async (): Promise<{ scans: number; rows: number }> => {
-    const { rows: found } = await owner.query<{ scans: number; rows: number }>(
-      `select sum(idx_scan)::int as scans,
+test.serial(
+  'a row is closed by its key among hundreds of open ones, also with a plan made for empty tables',
+  async (t) => {
+    const databaseUrl = database.url;
+    const store = await openStore({ databaseUrl });
+    const { tenantId } = await insertTenant(store);
+    const writers = openBatchWriters({ databaseUrl, time: systemTime, random: systemRandom });
+    const ledger = new Ledger({ writers, store, time: systemTime, log: logTo(t.log) });
+    const first = opened(tenantId);
+    await ledger.open(first);
+    await ledger.close(closed(first));
+    const [staying, ending] = [400, 200];
+    const openedAt = (at: number): OpenedRow =>
+      opened(tenantId, { opened_at: new Date(Date.UTC(2026, 10, 20) + at).toISOString() });
+    await Promise.all(Array.from({ length: staying }, (_, at) => ledger.open(openedAt(at))));
+    const rows = Array.from({ length: ending }, (_, at) => openedAt(staying + at));
+    await Promise.all(rows.map((row) => ledger.open(row)));
+    // Alone and together, which are two statements with a plan each.
+    for (const [at, row] of rows.entries()) {
+      if (at < ending / 2) await ledger.close(closed(row));
+      else if (at % 2 === 0)
+        await Promise.all(rows.slice(at, at + 2).map((each) => ledger.close(closed(each))));
+    }
+    // Reads appear in the statistics at the latest when connections end.
+    await writers.close();
+    await store.close();
+    const owner = await ownerView(databaseUrl);
+    t.teardown(() => owner.end());
+    const reads = async (): Promise<{ scans: number; rows: number }> => {
+      const { rows: found } = await owner.query<{ scans: number; rows: number }>(
+        `select sum(idx_scan)::int as scans,
          (sum(idx_tup_read) + (select seq_tup_read from pg_stat_user_tables where relname = 'usage_rows'))::int as rows
        from pg_stat_user_indexes where relname = 'usage_rows'`,
-    );
-    return found[0] ?? { scans: 0, rows: 0 };
-  };
-  await eventually(async () => (await reads()).scans >= ending);
-  const read = (await reads()).rows;
-  t.true(read < 10 * ending, `${read} rows were read to close ${ending}`);
-});
+      );
+      return found[0] ?? { scans: 0, rows: 0 };
+    };
+    await eventually(async () => (await reads()).scans >= ending);
+    const read = (await reads()).rows;
+    t.true(read < 10 * ending, `${read} rows were read to close ${ending}`);
+  },
+);
 
 test('openings omit the parts that closings need, and a batch with a closing includes them', (t) => {
   const row = opened(randomUUID());
