@@ -88,6 +88,8 @@ export interface StoredInput {
   readonly deadline_ms: number;
   /** The number of the user's message, once it is part of the conversation. */
   readonly message_number?: number;
+  /** How many of the starts (`attempts`) were in processes that left in order. */
+  readonly handovers?: number;
   /** When the turn waited for people, in milliseconds. */
   readonly waits?: readonly Wait[];
 }
