@@ -52,9 +52,18 @@ async function expectVersions(cluster: NodeProcesses, asked: NodeProcess, expect
 /** The doctor of this tree tells an operator how far the upgrade is. */
 async function expectDoctor({ databaseUrl, redisUrl, dataDir }: NodeProcesses, expected: string) {
   const environment = { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl, TROUPE_DATA_DIR: dataDir };
-  const program = runProgram('dist/test/support/servers/node-program.js', ['doctor'], environment);
-  await program.ended;
-  assert.ok(program.output().includes(expected), `${expected} is missing: ${program.output()}`);
+  let found = '';
+  const isTold = async (): Promise<boolean> => {
+    const program = runProgram('dist/test/support/servers/node-program.js', ['doctor'], environment);
+    await program.ended;
+    found = /nodes: .*/.exec(program.output())?.[0] ?? program.output();
+    return found.includes(expected);
+  };
+  await eventually(isTold, { timeoutMs: 30_000, what: `the doctor tells: ${expected}` }).catch(
+    (error: unknown) => {
+      throw new Error(`the doctor tells: ${found}`, { cause: error });
+    },
+  );
 }
 
 function checkTurns({ turns, refused, moved }: LoadOutcome): void {
