@@ -156,6 +156,7 @@ async function main(): Promise<void> {
     if (fresh.length === 1) await load.beginLongTurns();
     const added = await replace(cluster, open, node, process.cwd());
     fresh.push(added);
+    assert.deepEqual(load.failures, []);
     if (fresh.length < old.length) await expectVersions(cluster, added, both);
     if (fresh.length === 1 && both.length === 2) {
       await expectDoctor(cluster, `2 of version ${former}, 1 of version ${version}`);
@@ -170,6 +171,7 @@ async function main(): Promise<void> {
   for (const node of fresh) {
     if (old.length === 1) await load.beginLongTurns();
     old.push(await replace(cluster, open, node, released));
+    assert.deepEqual(load.failures, []);
   }
   say('all nodes are back');
 
