@@ -7,16 +7,23 @@ const folder = fileURLToPath(new URL('./dist/', import.meta.url));
 const base = process.env.TROUPE_DOCS_BASE ?? '/';
 const files = readdirSync(folder, { recursive: true }).filter((name) => /\.(?:html|css)$/.test(name));
 const texts = new Map(files.map((file) => [file, readFileSync(join(folder, file), 'utf8')]));
-const faults = files.flatMap((file) => [...loadedElsewhere(file), ...(file.endsWith('.html') ? deadLinks(file) : [])]);
+const faults = files.flatMap((file) => [
+  ...loadedElsewhere(file),
+  ...(file.endsWith('.html') ? deadLinks(file) : []),
+]);
 
 for (const fault of new Set(faults)) process.stderr.write(`docs: ${fault}\n`);
 if (faults.length > 0) process.exit(1);
-process.stdout.write(`docs: ${files.filter((file) => file.endsWith('.html')).length} pages, no dead link, no other origin\n`);
+process.stdout.write(
+  `docs: ${files.filter((file) => file.endsWith('.html')).length} pages, no dead link, no other origin\n`,
+);
 
 function loadedElsewhere(file) {
   const text = texts.get(file);
   const loads = [
-    ...text.matchAll(/<(?:script|img|iframe|source|video|audio|embed|object)\b[^>]*?\b(?:src|data)="([^"]*)"/g),
+    ...text.matchAll(
+      /<(?:script|img|iframe|source|video|audio|embed|object)\b[^>]*?\b(?:src|data)="([^"]*)"/g,
+    ),
     ...text.matchAll(/<link\b[^>]*?\bhref="([^"]*)"/g),
     ...(file.endsWith('.css') ? text.matchAll(/(?:url\(|@import )["']?([^"')]*)/g) : []),
   ];

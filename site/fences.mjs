@@ -1,6 +1,9 @@
 // Diagrams become SVG when the site is built, and blocks that the tests do not run say why.
+import { readFileSync } from 'node:fs';
 import { renderMermaidSVG } from 'beautiful-mermaid';
-import { reasons } from './reasons.mjs';
+
+// Not imported: VitePress bundles the configuration, and Node 20 and 22 spell the import of JSON differently.
+const reasons = JSON.parse(readFileSync(new URL('./reasons.json', import.meta.url), 'utf8'));
 
 export function markFences(markdown) {
   const { fence: plain, code_inline: code } = markdown.renderer.rules;
@@ -14,8 +17,9 @@ export function markFences(markdown) {
     const [language = '', ...words] = token.info.trim().split(/\s+/);
     if (language === 'mermaid') return diagram(token.content);
     token.info = language;
-    const reason = words.find((word) => word.startsWith('not-run='))?.slice('not-run='.length);
-    const note = reason === undefined ? '' : `<p class="not-run">Not run by the tests: ${reasons[reason]}.</p>\n`;
+    const [, reason] = words.find((word) => word.startsWith('not-run='))?.split('=') ?? [];
+    const note =
+      reason === undefined ? '' : `<p class="not-run">Not run by the tests: ${reasons[reason]}.</p>\n`;
     return plain(tokens, index, ...others) + note;
   };
 }

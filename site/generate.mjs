@@ -25,7 +25,12 @@ function commandsPage() {
   const overview = helpOf();
   const names = [...new Set([...overview.matchAll(/^ {2}troupe (\w+)/gm)].map(([, name]) => name))];
   const parts = names.map((name) => `## ${name}\n\n${block(helpOf(name))}`);
-  return ['# Commands', 'What `troupe --help` and `troupe <command> --help` print.', block(overview), ...parts].join('\n\n');
+  return [
+    '# Commands',
+    'What `troupe --help` and `troupe <command> --help` print.',
+    block(overview),
+    ...parts,
+  ].join('\n\n');
 }
 
 function helpOf(...words) {
@@ -54,5 +59,9 @@ function code(text) {
 }
 
 function cell(text) {
-  return text.replaceAll('|', '\\|').replaceAll('\n', ' ').replaceAll('<', '&lt;').replaceAll('{{', '&#123;&#123;');
+  return text
+    .replaceAll('|', '\\|')
+    .replaceAll('\n', ' ')
+    .replaceAll('<', '&lt;')
+    .replaceAll('{{', '&#123;&#123;');
 }

@@ -63,7 +63,9 @@ function table(heads, rows) {
 }
 
 function row(name, ...cells) {
-  const shown = cells.map((cell) => (cell === true ? 'yes' : cell === false || cell === undefined ? '' : escaped(String(cell))));
+  const shown = cells.map((cell) =>
+    cell === true ? 'yes' : cell === false || cell === undefined ? '' : escaped(String(cell)),
+  );
   return `| \`${name}\` | ${shown.join(' | ')} |`;
 }
 
@@ -95,7 +97,9 @@ function escaped(text) {
   return text
     .split(/(`[^`]*`)/)
     .map((part, index) =>
-      index % 2 === 1 ? part : part.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('{', '&#123;'),
+      index % 2 === 1
+        ? part
+        : part.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('{', '&#123;'),
     )
     .join('')
     .replaceAll('|', '\\|')

@@ -12,7 +12,8 @@ export function linkPages(markdown) {
   markdown.core.ruler.push('pages', ({ tokens, Token, env }) => {
     const from = relative(root, env.realPath ?? env.path ?? root);
     for (const block of tokens) {
-      if (block.type === 'inline' && block.children !== null) block.children = linked(block.children, from, Token);
+      if (block.type === 'inline' && block.children !== null)
+        block.children = linked(block.children, from, Token);
     }
   });
 }

@@ -127,7 +127,9 @@ function filesIn(folder) {
   if (!existsSync(`${root}${folder}`)) return [];
   const names = readdirSync(`${root}${folder}`).filter((name) => name.endsWith('.md'));
   // A README leads its folder.
-  return names.sort((one, other) => rank(one) - rank(other) || one.localeCompare(other, 'en')).map((name) => `${folder}/${name}`);
+  return names
+    .sort((one, other) => rank(one) - rank(other) || one.localeCompare(other, 'en'))
+    .map((name) => `${folder}/${name}`);
 }
 
 function rank(name) {

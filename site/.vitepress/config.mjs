@@ -18,7 +18,14 @@ export default defineConfig({
   rewrites: Object.fromEntries(pages.map(({ file, address }) => [file, address])),
   markdown: {
     // As GitHub does, so that one anchor works in both.
-    anchor: { slugify: (text) => text.trim().toLowerCase().replace(/[^\p{L}\p{N}\p{M}_\- ]/gu, '').replaceAll(' ', '-') },
+    anchor: {
+      slugify: (text) =>
+        text
+          .trim()
+          .toLowerCase()
+          .replace(/[^\p{L}\p{N}\p{M}_\- ]/gu, '')
+          .replaceAll(' ', '-'),
+    },
     config(markdown) {
       markFences(markdown);
       linkPages(markdown);
