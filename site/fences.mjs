@@ -24,9 +24,21 @@ export function markFences(markdown) {
   };
 }
 
+/** Wider than a page, an LR diagram is drawn from top to bottom. */
+const widestPx = 800;
+const colours = { bg: 'var(--vp-c-bg)', fg: 'var(--vp-c-text-1)' };
+
 function diagram(source) {
-  const svg = renderMermaidSVG(source, { bg: 'var(--vp-c-bg)', fg: 'var(--vp-c-text-1)' });
+  const asWritten = renderMermaidSVG(source, colours);
+  const turned = source.replace(/^flowchart LR/, 'flowchart TB');
+  const drawn =
+    widthOf(asWritten) > widestPx && turned !== source ? renderMermaidSVG(turned, colours) : asWritten;
+  const svg = widthOf(drawn) < widthOf(asWritten) ? drawn : asWritten;
   // Its style asks another origin for a font; style.css has the rules.
   const bare = svg.replace(/<style>[^]*?<\/style>/, '').replaceAll(/\n\s*\n/g, '\n');
   return `<div class="diagram" v-pre>${bare}</div>\n`;
+}
+
+function widthOf(svg) {
+  return Number(/ width="([\d.]+)"/.exec(svg)?.[1]);
 }
