@@ -30,6 +30,8 @@ function packed(): Plugin {
 
 export default defineConfig({
   root: import.meta.dirname,
+  // Its sources: the console is built while the client is compiled.
+  resolve: { alias: { '@troupe/client': join(import.meta.dirname, '../client/src/index.ts') } },
   plugins: [react(), tailwind(), packed()],
   // The node puts the nonce of each answer in its place.
   html: { cspNonce: '__CSP_NONCE__' },

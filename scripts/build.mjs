@@ -67,9 +67,21 @@ async function buildConsole(force) {
   writeFileSync(stamp, startedAt.toISOString());
 }
 
+/** Bundles the script of the chat for other sites into dist/widget. */
+async function buildWidget(force) {
+  const stamp = join(root, 'dist', 'widget', '.built');
+  const built = existsSync(stamp) ? statSync(stamp).mtimeMs : 0;
+  const watched = ['widget', 'client/src', 'package-lock.json'];
+  if (!force && watched.every((name) => newest(join(root, name)) <= built)) return;
+  const startedAt = new Date();
+  await run('node_modules/vite/bin/vite.js', 'build', 'widget', '--logLevel', 'warn');
+  writeFileSync(stamp, startedAt.toISOString());
+}
+
 /** Updates dist/; with `force` it rebuilds regardless of file times. */
 export async function build({ force = false } = {}) {
-  await Promise.all([buildPlatform(force), buildConsole(force)]);
+  await generateClient(force);
+  await Promise.all([buildPlatform(force), buildConsole(force), buildWidget(force)]);
 }
 
 /** Everything but the console, whose types need a document that the platform writes. */
@@ -117,7 +129,7 @@ export async function buildPlatform(force = false) {
   }
   await generateClient(force);
   await run('node_modules/typescript/bin/tsc', '-b');
-  // Not dist/console, which another program writes at the same time.
+  // Not dist/console and dist/widget, which another program writes at the same time.
   for (const name of ['bench', 'cluster', 'generated', 'src', 'test']) prune(join(root, 'dist', name));
   writeFileSync(stamp, startedAt.toISOString());
 }

@@ -14,6 +14,7 @@ const steps = [
   ['openapi', process.execPath, ['scripts/lint-openapi.mjs']],
   ['build', process.execPath, ['scripts/build.mjs', '--force']],
   ['types of the console', process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'console']],
+  ['types of the widget', process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'widget']],
   ['lint', 'npx', ['oxlint', '--deny-warnings']],
 ];
 const fastTests = ['dist/test/tidy.test.js', 'dist/test/tables.test.js', 'dist/test/unit/**/*.test.js'];

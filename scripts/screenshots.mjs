@@ -27,6 +27,8 @@ const screens = [
   { name: 'agents', path: '/agents' },
   { name: 'triggers', path: '/triggers' },
   { name: 'calls', path: '/calls' },
+  { name: 'models', path: '/models' },
+  { name: 'try-models', path: '/models/try?models=%5B%22sim.echo%22%2C%22sim.tools%22%5D' },
   { name: 'usage', path: '/usage' },
   { name: 'consumers', path: '/consumers' },
   { name: 'keys', path: '/keys' },

@@ -2,9 +2,13 @@
 import '../bin/supported-node.mjs';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { build } from './build.mjs';
+import { slowestTests } from './slowest-tests.mjs';
 import { TestSummary } from './test-summary.mjs';
 
 await build();
@@ -42,6 +46,8 @@ async function databaseFor(patterns) {
 
 /** Prints ava's output, a summary of the failures, and a final line with the counts. */
 function runAva(environment) {
+  const notes = join(mkdtempSync(join(tmpdir(), 'troupe-test-times-')), 'times');
+  writeFileSync(notes, '');
   child = spawn(process.execPath, [ava, ...process.argv.slice(2)], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {
@@ -49,6 +55,7 @@ function runAva(environment) {
       NODE_COMPILE_CACHE: compiled,
       ...process.env,
       ...environment,
+      TROUPE_TEST_TIMES: notes,
     },
   });
   const summary = new TestSummary();
@@ -56,8 +63,10 @@ function runAva(environment) {
   child.stdout.pipe(process.stdout, { end: false });
   return new Promise((resolve) => {
     child.on('close', (code) => {
+      const times = slowestTests(readFileSync(notes, 'utf8'));
+      rmSync(dirname(notes), { recursive: true });
       const failed = code === 0 ? 0 : Math.max(1, summary.failed);
-      process.stdout.write(`${summary.text}\n${summary.passed} passed, ${failed} failed\n`);
+      process.stdout.write(`${times}${summary.text}\n${summary.passed} passed, ${failed} failed\n`);
       resolve(code ?? 1);
     });
   });

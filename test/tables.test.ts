@@ -60,9 +60,17 @@ test('the list of owners names each migrated object once', (t) => {
   );
 });
 
-test('each migration file creates objects of one owner and names it first', (t) => {
+/** What the file creates or, after a release, changes. */
+function namesOf(file: SqlFile): readonly string[] {
+  const changed = file.texts.flatMap((text) => [
+    ...text.matchAll(/\b(?:alter\s+table|index\s+\w+\s+on)\s+([\w.]+)/g),
+  ]);
+  return [...createdIn(file).map(({ name }) => name), ...changed.map(([, name = '']) => name)];
+}
+
+test('each migration file creates or changes objects of one owner and names it first', (t) => {
   const wrong = [...migrations, ...functions].flatMap((file) => {
-    const names = createdIn(file).map(({ name }) => name);
+    const names = namesOf(file);
     const owners = new Set(owned.filter(({ name }) => names.includes(name)).map(({ owner }) => owner));
     const [owner = ''] = owners;
     const comment = /^(?:--.*\n)+/.exec(file.texts[0] ?? '')?.[0].replaceAll(/\n-- ?/g, ' ') ?? '';
@@ -75,7 +83,7 @@ test('each migration file creates objects of one owner and names it first', (t) 
 
 test('only its owner names a table; others use what it publishes', (t) => {
   const ofMigrations = [...migrations, ...functions].map((file) => {
-    const names = createdIn(file).map(({ name }) => name);
+    const names = namesOf(file);
     return { ...file, folder: owned.find(({ name }) => names.includes(name))?.owner ?? '' };
   });
   t.deepEqual(crossings(owned, [...programs, ...ofMigrations]), []);

@@ -191,6 +191,10 @@ test('each outside protocol has one user', (t) => {
     'smtp-server': /^src\/automation\/mail\//,
     imapflow: /^src\/automation\/mail\//,
     mailparser: /^src\/automation\/mail-reading\//,
+    '@opentelemetry/otlp-exporter-base': /^src\/infra\/telemetry\//,
+    '@opentelemetry/sdk-logs': /^src\/infra\/telemetry\//,
+    '@opentelemetry/sdk-metrics': /^src\/infra\/telemetry\//,
+    '@opentelemetry/sdk-trace': /^src\/infra\/telemetry\//,
     mailauth: /^src\/automation\/mail-reading\//,
   };
   const wrong = [...platform, ...runtime].flatMap(({ path, packages }) =>

@@ -6,7 +6,9 @@ import { type Operations, routes } from './generated/operations.js';
 import type { operations, paths } from './generated/openapi.js';
 import { callStream, type CallEvent } from './call-stream.js';
 import { listing } from './listing.js';
-import { realtimeEvents, type RealtimeEvent, type RealtimeOptions } from './realtime.js';
+import { liveFrames, realtimeEvents, type RealtimeEvent, type RealtimeOptions } from './realtime.js';
+import type { ResumeOptions } from './resuming-stream.js';
+import type { Frame } from './sse-reader.js';
 import { type Surroundings, systemSurroundings } from './surroundings.js';
 import { type Sending, Transport, type TransportOptions } from './transport.js';
 import { Turn, type TurnOptions } from './turn.js';
@@ -55,13 +57,20 @@ interface Streams {
   readonly realtime: {
     /** The tenant's events until the signal aborts, without a gap over lost connections of up to ten minutes. */
     events(options?: RealtimeOptions): AsyncGenerator<RealtimeEvent, void, undefined>;
+    /**
+     * The frames of a stream that tells nothing of the past, such as `/api/v1/realtime/sessions`, until the signal
+     * aborts. `onConnection('open')` says that what happened before was not told.
+     */
+    follow(path: string, options?: ResumeOptions): AsyncGenerator<Frame, void, undefined>;
   };
   readonly webhooks: typeof webhooks & {
     /** Signs a payload and sends it to a webhook trigger, as an outside system does. */
     send(triggerId: string, options: SendWebhookOptions): Promise<Response>;
   };
+  /** Sends a request as it is, once, with this client's credentials. Answers whatever the status is. */
+  readonly fetch: (request: Request) => Promise<Response>;
   /** Every path of the document, as `openapi-fetch` offers it, with this client's credentials and retries. */
-  readonly api: PathClient<paths>;
+  readonly api: PathClient<paths, 'application/json'>;
 }
 
 export type Client = Merged<Operations, Streams>;
@@ -80,7 +89,7 @@ export function createClient(options: ClientOptions, surroundings: Partial<Surro
       Object.entries(calls).map(([name, route]) => [name, methodOf(transport, route)]),
     );
   }
-  const streams: { readonly [Group in Exclude<keyof Streams, 'api'>]: Streams[Group] } = {
+  const streams: { readonly [Group in Exclude<keyof Streams, 'api' | 'fetch'>]: Streams[Group] } = {
     agents: {
       chat: (agentId, input, turn = {}) =>
         new Turn(transport, { kind: 'message', sending: chatOf(agentId, input, turn, whole) }, turn),
@@ -90,14 +99,21 @@ export function createClient(options: ClientOptions, surroundings: Partial<Surro
         new Turn(transport, { kind: 'execution', executionId, lastEventId }, turn),
     },
     llm: { stream: (input, call = {}) => callStream(transport, input, call) },
-    realtime: { events: (realtime = {}) => realtimeEvents(transport, realtime) },
+    realtime: {
+      events: (realtime = {}) => realtimeEvents(transport, realtime),
+      follow: (path, follow = {}) => liveFrames(transport, path, follow),
+    },
     webhooks: {
       ...webhooks,
       send: (triggerId, send) => sendWebhook(transport, triggerId, send),
     },
   };
   for (const [group, calls] of Object.entries(streams)) groups[group] = { ...groups[group], ...calls };
-  return { ...groups, api: pathClient(transport) } as unknown as Client;
+  const send = async (request: Request): Promise<Response> => {
+    const sending = await sendingOf(request, 'kuo', { signal: request.signal, retries: 0 });
+    return transport.send(sending);
+  };
+  return { ...groups, fetch: send, api: pathClient(transport) } as unknown as Client;
 }
 
 interface Input {
@@ -173,11 +189,11 @@ async function jsonOf(response: Response): Promise<unknown> {
 }
 
 /** All paths. An operation that the table does not know accepts any credential. */
-function pathClient(transport: Transport): PathClient<paths> {
+function pathClient(transport: Transport): PathClient<paths, 'application/json'> {
   const flagsOf = new Map<string, string>();
   for (const calls of Object.values(routes))
     for (const [method, path, flags] of Object.values(calls)) flagsOf.set(`${method} ${path}`, flags);
-  const api = createFetchClient<paths>({ baseUrl: nowhere });
+  const api = createFetchClient<paths, 'application/json'>({ baseUrl: nowhere });
   api.use({
     onRequest: async ({ request, schemaPath }) => {
       const flags = flagsOf.get(`${request.method} ${schemaPath}`) ?? 'kuo';

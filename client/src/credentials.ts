@@ -6,12 +6,19 @@ export type Secret = string | (() => string | Promise<string>);
 export interface Credentials {
   /** `svc_live_…`. For operations that need a signed-in user, the client exchanges it for a short token. */
   readonly apiKey?: Secret | undefined;
-  /** The access token of a signed-in user. */
-  readonly accessToken?: Secret | undefined;
+  /**
+   * The access token of a signed-in user. A function may answer undefined while nobody is signed in. After the platform
+   * refused a token, it is asked with `isRefused`; undefined then ends the request.
+   */
+  readonly accessToken?: string | AccessToken | undefined;
   /** The tenant of the requests of a user. */
   readonly tenantId?: string | (() => string | undefined) | undefined;
   readonly operatorToken?: Secret | undefined;
 }
+
+export type AccessToken = (asked: {
+  readonly isRefused: boolean;
+}) => string | undefined | Promise<string | undefined>;
 
 /** What an operation accepts, from the document. */
 export interface Accepts {
@@ -35,6 +42,7 @@ export class CredentialHolder {
   readonly #credentials: Credentials;
   readonly #exchange: Exchange;
   readonly #nowMs: () => number;
+  #renewed: { readonly token: string | undefined } | undefined;
   #issued: { readonly apiKey: string; readonly answer: Promise<IssuedToken> } | undefined;
 
   constructor(credentials: Credentials, exchange: Exchange, nowMs: () => number) {
@@ -47,8 +55,10 @@ export class CredentialHolder {
   async headersFor(accepts: Accepts): Promise<Readonly<Record<string, string>>> {
     const { apiKey, accessToken, operatorToken, tenantId } = this.#credentials;
     if (accessToken !== undefined && accepts.user) {
+      const token = await this.#userToken(accessToken);
+      if (token === undefined) return {};
       const tenant = typeof tenantId === 'function' ? tenantId() : tenantId;
-      const bearer = bearerOf(await textOf(accessToken));
+      const bearer = bearerOf(token);
       return tenant === undefined ? bearer : { ...bearer, 'x-tenant-id': tenant };
     }
     if (apiKey !== undefined && accepts.key) return { 'x-api-key': await textOf(apiKey) };
@@ -57,11 +67,25 @@ export class CredentialHolder {
     return {};
   }
 
-  /** Drops the exchanged token. True if there was one, so that another may be accepted. */
-  dropToken(): boolean {
+  /** For a token that was refused. True if there is another one, which may be accepted. */
+  async dropToken(): Promise<boolean> {
+    const { accessToken } = this.#credentials;
+    if (typeof accessToken === 'function') {
+      const token = await accessToken({ isRefused: true });
+      this.#renewed = { token };
+      return token !== undefined;
+    }
     const had = this.#issued !== undefined;
     this.#issued = undefined;
     return had;
+  }
+
+  /** The token that replaces a refused one is not asked for twice. */
+  async #userToken(accessToken: string | AccessToken): Promise<string | undefined> {
+    if (typeof accessToken === 'string') return accessToken;
+    const renewed = this.#renewed;
+    this.#renewed = undefined;
+    return renewed === undefined ? accessToken({ isRefused: false }) : renewed.token;
   }
 
   async #tokenOf(secret: Secret): Promise<string> {
@@ -78,9 +102,9 @@ export class CredentialHolder {
   }
 }
 
-/** Whether the token has ended or was ended, so that a fresh one may be accepted. */
-export function isTokenRefusal(error: ApiError): boolean {
-  return error.status === 401 && error.code === 'invalid_token';
+/** Whether a 401 speaks of the token, and not of a password in the request. */
+export function isTokenRefusal({ status, code }: Pick<ApiError, 'status' | 'code'>): boolean {
+  return status === 401 && /^(?:invalid_token|authentication_required|unauthorized)$/i.test(code);
 }
 
 function bearerOf(token: string): Readonly<Record<string, string>> {

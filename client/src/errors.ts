@@ -30,6 +30,13 @@ export class ApiError extends Error implements Refusal {
     this.retryAfterMs = retryAfterMs;
   }
 
+  /** The field of the request that the platform names, and what is wrong with it. */
+  get field(): { readonly name: string; readonly issue: string } | undefined {
+    const { field, issue } = this.details ?? {};
+    if (typeof field !== 'string') return undefined;
+    return { name: field, issue: typeof issue === 'string' ? issue : this.message };
+  }
+
   /** Whether the quota, the budget or the plan refused the request. */
   get isCommercial(): boolean {
     return commercialCodes.has(this.code);
@@ -61,7 +68,12 @@ export class ConnectionError extends Error {
 /** Reads the error of an answer in any of the forms that the platform writes. */
 export async function refusalOf(response: Response, nowMs: number): Promise<ApiError> {
   const text = await response.text().catch(() => '');
-  const { code, message, details } = errorIn(text);
+  return refusalIn(response, parsed(text), nowMs);
+}
+
+/** The same, for an answer whose body was read. */
+export function refusalIn(response: Response, body: unknown, nowMs: number): ApiError {
+  const { code, message, details } = errorIn(body);
   return new ApiError({
     status: response.status,
     code: code ?? `http_${response.status}`,
@@ -79,8 +91,8 @@ interface FoundError {
 }
 
 /** `{error, message, details}`, or `{error: {code | type, message}}` as telemetry and the vendors' dialects write it. */
-function errorIn(text: string): FoundError {
-  const body = objectOf(parsed(text));
+function errorIn(answer: unknown): FoundError {
+  const body = objectOf(answer);
   const inner = objectOf(body?.['error']);
   if (inner !== undefined) {
     return { code: textOf(inner['code']) ?? textOf(inner['type']), message: textOf(inner['message']) };

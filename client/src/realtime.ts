@@ -1,4 +1,7 @@
+import { isTokenRefusal } from './credentials.js';
+import type { ApiError } from './errors.js';
 import { resumingFrames, type ResumeOptions } from './resuming-stream.js';
+import type { Frame } from './sse-reader.js';
 import type { Transport } from './transport.js';
 
 /** One event of the tenant. `data` is described in the document, by type. */
@@ -16,6 +19,10 @@ export interface RealtimeOptions extends ResumeOptions {
 }
 
 const passing: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
+
+async function isPassing(transport: Transport, error: ApiError): Promise<boolean> {
+  return passing.has(error.status) || (isTokenRefusal(error) && (await transport.dropToken()));
+}
 
 /** The tenant's events until the signal aborts, over as many connections as it takes: each event once, in order. */
 export async function* realtimeEvents(
@@ -36,8 +43,7 @@ export async function* realtimeEvents(
           signal,
         }),
       kindOf: () => 'event',
-      isPassing: ({ status, code }) =>
-        (code === 'invalid_token' && transport.dropToken()) || passing.has(status),
+      isPassing: (error) => isPassing(transport, error),
     },
     // A reader that only watches never gives up by itself.
     { reconnects: Number.POSITIVE_INFINITY, ...options },
@@ -47,4 +53,30 @@ export async function* realtimeEvents(
     const event = JSON.parse(data ?? 'null') as RealtimeEvent;
     if (wanted === undefined || wanted.has(event.type)) yield event;
   }
+}
+
+/** A stream that tells nothing of the past, such as the changes of the list of sessions: each connection begins anew. */
+export async function* liveFrames(
+  transport: Transport,
+  path: string,
+  options: ResumeOptions,
+): AsyncGenerator<Frame, void, undefined> {
+  yield* resumingFrames(
+    {
+      open: (_, signal) =>
+        transport.attempt({
+          method: 'GET',
+          path,
+          headers: new Headers(),
+          body: undefined,
+          accepts: { key: true, user: true, operator: false },
+          signal,
+        }),
+      kindOf: () => 'event',
+      beginsAnew: true,
+      isPassing: (error) => isPassing(transport, error),
+    },
+    { reconnects: Number.POSITIVE_INFINITY, ...options },
+    transport.surroundings,
+  );
 }

@@ -8,8 +8,10 @@ export interface StreamSource {
   readonly open: (lastEventId: string | undefined, signal: AbortSignal) => Promise<Response>;
   /** Whether the frame is the last one of the stream, says that its connection failed, or is an event. */
   readonly kindOf: (frame: Frame, lastEventId: string | undefined) => 'event' | 'last' | 'lost';
+  /** Each connection begins anew: ids say nothing about what was handed out before. */
+  readonly beginsAnew?: boolean;
   /** Whether it is worth asking again after this answer. */
-  readonly isPassing: (error: ApiError) => boolean;
+  readonly isPassing: (error: ApiError) => boolean | Promise<boolean>;
 }
 
 export interface ResumeOptions {
@@ -46,7 +48,7 @@ export async function* resumingFrames(
       const response = await source.open(lastEventId, connection.signal);
       if (!response.ok) {
         const error = await refusalOf(response, surroundings.nowMs());
-        if (!source.isPassing(error)) throw new Refused(error);
+        if (!(await source.isPassing(error))) throw new Refused(error);
         retryAfterMs = error.retryAfterMs ?? 0;
         failure = error;
       } else {
@@ -61,7 +63,8 @@ export async function* resumingFrames(
           // A comment after some time shows that the stream lives. One comes at once, and proves nothing.
           const isAlive = surroundings.nowMs() - connection.sinceMs >= livesAfterMs;
           if (frame.data !== undefined || isAlive) failures = 0;
-          if (frame.id !== undefined && isAtOrBefore(frame.id, lastEventId)) continue;
+          const isOld = frame.id !== undefined && isAtOrBefore(frame.id, lastEventId);
+          if (isOld && source.beginsAnew !== true) continue;
           lastEventId = frame.id ?? lastEventId;
           if (kind === undefined) continue;
           yield frame;

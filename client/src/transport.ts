@@ -81,7 +81,7 @@ export class Transport {
           : new ConnectionError(`${sending.method} ${sending.path}: no answer`, { cause: outcome });
       if (!(error instanceof ConnectionError) && isTokenRefusal(error) && !isRefreshed) {
         isRefreshed = true;
-        if (this.#credentials.dropToken()) continue;
+        if (await this.#credentials.dropToken()) continue;
       }
       const waitMs = failures > retries ? undefined : this.#waitMs(sending, error, failures);
       if (waitMs === undefined) {
@@ -113,7 +113,7 @@ export class Transport {
   }
 
   /** For one that was refused although its token should be valid. True if another token will be sent. */
-  dropToken(): boolean {
+  dropToken(): Promise<boolean> {
     return this.#credentials.dropToken();
   }
 

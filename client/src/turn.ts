@@ -1,3 +1,4 @@
+import { isTokenRefusal } from './credentials.js';
 import { ConnectionError } from './errors.js';
 import {
   resumingFrames,
@@ -179,9 +180,9 @@ export class Turn implements AsyncIterable<TurnEvent> {
         // An error of the connection carries no id of its own.
         return frame.id === undefined || frame.id === (lastEventId ?? '0') ? 'lost' : 'event';
       },
-      isPassing: ({ status, code }) => {
-        if (code === 'invalid_token' && this.#transport.dropToken()) return true;
-        return passing.has(status) && code !== 'quota_exceeded' && this.#isBegun;
+      isPassing: async (error) => {
+        if (isTokenRefusal(error) && (await this.#transport.dropToken())) return true;
+        return passing.has(error.status) && error.code !== 'quota_exceeded' && this.#isBegun;
       },
     };
   }

@@ -23,6 +23,7 @@ const modes: Readonly<Record<CallMode, Mode>> = {
   resident: Mode.RESIDENT,
   release: Mode.RELEASE,
   describe: Mode.DESCRIBE,
+  leave: Mode.LEAVE,
 };
 
 export interface CallerHost {

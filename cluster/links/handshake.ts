@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { ClusterError, tagOfWireCode, wireCodeOf, type ClusterErrorTag } from '../errors.js';
 import type { ProcessId } from '../ids/ids.js';
 import type { Random, Time } from '../time/time.js';
+import { apartTooFar, commonProtocol, rangeText, type Protocols } from './protocol.js';
 import type { Frame, Pipe } from './pipe.js';
 
 /**
@@ -18,12 +19,9 @@ export interface HandshakeSettings {
   /** A proof is valid for one purpose only. */
   readonly purpose: 'calls' | 'probes';
   readonly timeoutMs: number;
-  /** Versions that this process supports; the highest common version is used. */
-  readonly protocolMin: number;
-  readonly protocolMax: number;
+  /** The highest version that both support is used. */
+  readonly protocols: Protocols;
 }
-
-export const protocolVersion = 2;
 
 const nonceBytes = 16;
 
@@ -58,7 +56,8 @@ export async function greet(
       nonce,
       binding: pipe.binding(),
     };
-    const { cluster, protocolMin, protocolMax } = settings;
+    const { cluster } = settings;
+    const { min: protocolMin, max: protocolMax } = settings.protocols;
     const proof = sign(secret, 'dialer', transcript);
     pipe.write([
       { frame: { $case: 'hello', value: { protocolMin, protocolMax, cluster, from, to, nonce, proof } } },
@@ -97,7 +96,8 @@ export async function receive(
     if (hello.frame?.$case !== 'hello') throw unexpected(hello);
     const { from, to, cluster, nonce, proof, protocolMin, protocolMax } = hello.frame.value;
     const { secret, purpose } = settings;
-    const offer = { cluster, purpose, protocolMin, protocolMax };
+    const protocols = { min: protocolMin, max: protocolMax };
+    const offer = { cluster, purpose, protocols };
     const transcript: Transcript = { ...offer, from, to, challenge, nonce, binding: pipe.binding() };
     // The secret is checked first, so that an unproven peer learns nothing else.
     if (
@@ -107,13 +107,13 @@ export async function receive(
     ) {
       throw refuse(pipe, 'wrong_secret', `${from} ${secretMismatch}`);
     }
-    const protocol = Math.min(protocolMax, settings.protocolMax);
-    if (protocol < Math.max(protocolMin, settings.protocolMin)) {
-      const supported = `${settings.protocolMin} to ${settings.protocolMax}`;
+    const protocol = commonProtocol(protocols, settings.protocols);
+    if (protocol === undefined) {
       throw refuse(
         pipe,
         'protocol_mismatch',
-        `the dialer supports protocol versions ${protocolMin} to ${protocolMax}, the listener ${supported}`,
+        `the dialer ${from} speaks protocol ${rangeText(protocols)}, the listener ${settings.self} ` +
+          `${rangeText(settings.protocols)}: ${apartTooFar}`,
       );
     }
     if (to !== settings.self)
@@ -136,8 +136,7 @@ interface Transcript {
   readonly purpose: string;
   readonly from: string;
   readonly to: string;
-  readonly protocolMin: number;
-  readonly protocolMax: number;
+  readonly protocols: Protocols;
   readonly challenge: Uint8Array;
   readonly nonce: Uint8Array;
   readonly binding: Uint8Array;
@@ -149,8 +148,8 @@ function sign(
   transcript: Transcript,
   chosen?: number,
 ): Uint8Array {
-  const { cluster, purpose, from, to, protocolMin, protocolMax, challenge, nonce, binding } = transcript;
-  const texts = [role, purpose, cluster, from, to, `${protocolMin}-${protocolMax}`, `${chosen ?? ''}`];
+  const { cluster, purpose, from, to, protocols, challenge, nonce, binding } = transcript;
+  const texts = [role, purpose, cluster, from, to, `${protocols.min}-${protocols.max}`, `${chosen ?? ''}`];
   const hmac = createHmac('sha256', secret);
   for (const part of [...texts.map((text) => Buffer.from(text)), challenge, nonce, binding]) {
     // The length prefix makes the encoding of the parts unambiguous.

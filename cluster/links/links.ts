@@ -5,7 +5,8 @@ import type { Member, ViewName } from '../membership/membership.js';
 import { backoffMs } from '../time/backoff.js';
 import type { Random, Time, Timer } from '../time/time.js';
 import { CallerSession } from './caller-session.js';
-import { greet, protocolVersion, receive, type HandshakeSettings } from './handshake.js';
+import { greet, receive, type HandshakeSettings } from './handshake.js';
+import { spokenProtocols } from './protocol.js';
 import type { Listener, Pipe, Transport } from './pipe.js';
 import type { OutgoingCall, RemoteCall } from './remote-call.js';
 import { ServerSession, type IncomingCall, type IncomingHandle } from './server-session.js';
@@ -136,8 +137,7 @@ export class Links {
       self: this.#host.self,
       purpose: 'calls',
       timeoutMs: this.#config.connectTimeoutMs,
-      protocolMin: protocolVersion,
-      protocolMax: protocolVersion,
+      protocols: spokenProtocols,
     };
   }
 

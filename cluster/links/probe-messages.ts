@@ -7,6 +7,7 @@ import { ClusterError } from '../errors.js';
 import { processId, viewNumber, type ProcessId } from '../ids/ids.js';
 import type { Member, Role } from '../membership/membership.js';
 import type { ProbeReply, ProbeRequest } from '../membership/peer-probe.js';
+import { readVersion } from '../membership/stated-version.js';
 
 /** Converts between membership types and wire messages. */
 export function probeOf(id: number, request: ProbeRequest): Probe {
@@ -37,7 +38,7 @@ export function answerOf(id: number, reply: ProbeReply): ProbeAnswerMessage {
     view: {
       number: reply.view.number,
       hash: reply.view.hash,
-      members: reply.view.members.map((member) => ({ ...member, roles: [...member.roles] })),
+      members: reply.view.members.map(memberMessage),
     },
   };
 }
@@ -57,6 +58,16 @@ export function replyOf(from: ProcessId, message: ProbeAnswerMessage): ProbeRepl
   };
 }
 
+function memberMessage({ roles, version, protocols, ...member }: Member): MemberMessage {
+  return {
+    ...member,
+    roles: [...roles],
+    version: version ?? '',
+    protocolMin: protocols?.min ?? 0,
+    protocolMax: protocols?.max ?? 0,
+  };
+}
+
 function memberFrom(message: MemberMessage): Member {
   return {
     process: processId(message.process),
@@ -65,5 +76,9 @@ function memberFrom(message: MemberMessage): Member {
     roles: message.roles.filter((role): role is Role => role === 'edge' || role === 'worker'),
     host: message.host,
     pid: message.pid,
+    ...readVersion({
+      version: message.version,
+      protocols: { min: message.protocolMin, max: message.protocolMax },
+    }),
   };
 }

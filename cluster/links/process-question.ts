@@ -2,7 +2,7 @@ import type { ActorKind } from '../ids/ids.js';
 import type { OutgoingCall, RemoteAnswer } from './remote-call.js';
 
 export interface ProcessQuestion {
-  readonly mode: 'describe' | 'release';
+  readonly mode: 'describe' | 'release' | 'leave';
   readonly kind: ActorKind;
   /** Empty for a question to the process itself. */
   readonly group?: string;

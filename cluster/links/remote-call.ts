@@ -8,7 +8,7 @@ import type { Failure } from '../../generated/troupe/cluster/v1/link.js';
  * `routed`: to the owner. `resident`: only to a loaded activation. `release`: answered once there is none.
  * `describe`: asks for the node's description.
  */
-export type CallMode = 'routed' | 'resident' | 'release' | 'describe';
+export type CallMode = 'routed' | 'resident' | 'release' | 'describe' | 'leave';
 
 /** A call to be sent over a link. */
 export interface OutgoingCall {

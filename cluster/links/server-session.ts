@@ -307,5 +307,6 @@ function modeOf(mode: Mode): CallMode {
   if (mode === Mode.RESIDENT) return 'resident';
   if (mode === Mode.RELEASE) return 'release';
   if (mode === Mode.DESCRIBE) return 'describe';
+  if (mode === Mode.LEAVE) return 'leave';
   return 'routed';
 }

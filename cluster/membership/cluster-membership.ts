@@ -4,6 +4,7 @@ import { sleep, type Timer } from '../time/time.js';
 import { answerWithin } from '../time/within.js';
 import { Electorate } from './electorate.js';
 import { GoneProcesses } from './gone-processes.js';
+import { Leavers } from './leavers.js';
 import { instantOf, LeaseClock, type Instant } from './lease-clock.js';
 import type { Departed, Snapshot } from './member-store.js';
 import type { Member, Membership, Standing, View, ViewName } from './membership.js';
@@ -21,16 +22,17 @@ import { emptyView, includes, sameView } from './view.js';
 import { ViewMaker } from './view-maker.js';
 
 /**
- * Membership over a store that may forget, lag or be unreachable (protocol 2). Normally each process renews its lease every second. Its right to act counts from the start of the last confirmed
- * renewal; once it has run out, the process id is never used again.
+ * Membership over a store that may forget, lag or be unreachable (protocol 2). Normally each process renews its lease
+ * every second. Its right to act counts from the start of the last confirmed renewal; a process id is never used again.
  * A process dies: peers whose connections it refused remove its lease after a short silence, else after lease and margin
  * (`removal.ts`). The next view is made (`view-maker.ts`), unless unknown processes could be going on (`quorum.ts`).
- * The store is unreachable: peers confirm each other (`peer-confirmation.ts`). The store lost its data: live processes
- * restore leases and view. Not all use one store: `generation-check.ts`.
- * Not guaranteed: that two activations never exist at once. The fence decides which of them may write.
+ * The store is unreachable: peers confirm each other (`peer-confirmation.ts`). It lost its data: live processes restore
+ * leases and view. Not all use one store: `generation-check.ts`. That two activations never exist at once is not
+ * guaranteed: the fence decides which of them may write.
  */
 export class ClusterMembership implements Membership {
   readonly self: Member;
+  readonly leavers: Leavers;
   readonly #parts: MembershipParts;
   readonly #lease: LeaseClock;
   readonly #contact: StoreContact;
@@ -58,6 +60,7 @@ export class ClusterMembership implements Membership {
     this.#parts = parts;
     this.self = parts.self;
     this.#observer = new Observer(parts.config.memberStoreAwayMs);
+    this.leavers = new Leavers(this.#observer, () => this.#view);
     this.#gone = new GoneProcesses(parts.time, parts.config, this.#observer);
     this.#lease = new LeaseClock(parts.time);
     this.#contact = new StoreContact(
@@ -259,17 +262,14 @@ export class ClusterMembership implements Membership {
     if (observed.newGeneration) this.#emit({ event: 'new_generation', generation: snapshot.generation });
     const inStore = snapshot.view;
     this.#storeView = inStore;
-    if (inStore === undefined || inStore.number < this.#view.number) this.#restore(snapshot.generation);
-    else this.#adopt(inStore);
+    if (inStore !== undefined && inStore.number >= this.#view.number) this.#adopt(inStore);
+    else if (this.#view.number > 0 && this.#isWorker())
+      void this.#contact.restore(this.#view, snapshot.generation);
     if (this.#isOver()) return;
     this.#removal.consider();
     this.#seizures.consider();
     this.#maker.consider();
     for (const process of [...this.#gone.awaited(), ...this.#leftView]) this.surelyGone(process);
-  }
-
-  #restore(generation: string): void {
-    if (this.#view.number > 0 && this.#isWorker()) void this.#contact.restore(this.#view, generation);
   }
 
   #adopt(view: View): void {
@@ -370,6 +370,7 @@ export class ClusterMembership implements Membership {
   }
 
   #emit(event: MembershipEvent): void {
+    this.leavers.note(event);
     this.#parts.report?.(event);
   }
 

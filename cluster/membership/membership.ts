@@ -1,4 +1,5 @@
 import type { ProcessId, ViewNumber } from '../ids/ids.js';
+import type { Protocols } from '../links/protocol.js';
 
 /** `worker` holds slots and counts in majorities; `edge` only calls. A process may have both roles. */
 export type Role = 'edge' | 'worker';
@@ -14,6 +15,9 @@ export interface Member {
   readonly host: string;
   /** Its process id in that table. */
   readonly pid: number;
+  /** The version of its program. A view that an older process made does not hold it. */
+  readonly version?: string;
+  readonly protocols?: Protocols;
 }
 
 /** Number and hash together identify a view; equal numbers with unequal hashes are both void (protocol 2.1). */
@@ -30,11 +34,25 @@ export interface View extends ViewName {
 
 export type Standing = 'joining' | 'member' | 'confirmed_by_peers' | 'fenced' | 'left';
 
+/** Why a process is missing from a view: it left in order, refused links, kept silent, or its exit was seen. */
+export type LeftBecause = 'left' | 'refused' | 'silent' | 'exited';
+
+export interface KnownLeavers {
+  /** Workers that left the view and keep their lease until their running turns have ended. */
+  members(): readonly Member[];
+  /** Undefined if this process does not know it: another one removed the lease. */
+  why(process: ProcessId): LeftBecause | undefined;
+}
+
 /** Membership as the rest of the runtime uses it. Reads are synchronous, because they run before each effect. */
 export interface Membership {
   readonly self: Member;
+  /** For operators; no rule depends on it. */
+  readonly leavers: KnownLeavers;
   view(): View;
   standing(): Standing;
+  /** Age of the right to act; undefined or infinite without a lease. */
+  leaseAgeMs(): number | undefined;
   /** Called once the new view can be read. Returns the unsubscribe function. */
   onView(listener: (view: View) => void): () => void;
   /** Called once, synchronously, when the lease is lost; actors must end before it returns. */

@@ -7,12 +7,14 @@ import { processId, type ProcessId } from '../ids/ids.js';
 import { GrpcPeers } from '../links/grpc/peers.js';
 import type { GrpcSettings, GrpcTls } from '../links/grpc/settings.js';
 import type { LinkTrouble } from '../links/link-troubles.js';
+import { spokenProtocols } from '../links/protocol.js';
 import { ClusterMembership } from '../membership/cluster-membership.js';
 import type { Role } from '../membership/membership.js';
 import type { MembershipEvent, MembershipParts } from '../membership/perspective.js';
 import type { ProtocolTrace } from '../trace/events.js';
 import { tracedMembership } from '../trace/traced-membership.js';
 import { openRedisMembers } from '../membership/redis/member-store.js';
+import { refuseOtherVersions } from '../membership/stated-version.js';
 import { hasExited, hostName } from '../membership/watchdog/host.js';
 import { Watchdog } from '../membership/watchdog/watchdog.js';
 import { SystemLoopLag } from '../time/loop-lag.js';
@@ -39,6 +41,8 @@ export interface ClusteredNodeOptions {
   readonly weight?: number;
   /** A readable name; a random suffix makes the process id new at each start. */
   readonly name?: string;
+  /** The version of the program, which other processes and descriptions show. */
+  readonly version?: string;
   /** The process id itself, if the caller needs it before the node is open. Never reuse one. */
   readonly process?: ProcessId;
   readonly config?: Partial<ClusterConfig>;
@@ -51,6 +55,8 @@ export interface ClusteredNodeOptions {
   readonly onLinkTrouble?: (trouble: LinkTrouble) => void;
   /** Ends outside effects that no actor makes, before an orderly stop releases the lease. Must settle by itself. */
   readonly beforeLeave?: () => Promise<void>;
+  /** A peer asks this process to leave in order and end: call `stop`, then end the process. */
+  readonly onLeaveAsked?: () => void;
   /** The lease is lost for good and released, and the actors have ended: finish the open requests, then exit. */
   readonly onFenced?: () => void;
 }
@@ -123,6 +129,8 @@ export async function openClusteredNode(options: ClusteredNodeOptions): Promise<
       roles: options.roles,
       host: options.seesExits === false ? self : hostName(),
       pid: process.pid,
+      ...(options.version === undefined ? {} : { version: options.version }),
+      protocols: spokenProtocols,
     },
     store,
     numbers,
@@ -146,6 +154,7 @@ export async function openClusteredNode(options: ClusteredNodeOptions): Promise<
     loopLag,
     ...(trace === undefined ? {} : { trace }),
     ...(options.beforeLeave === undefined ? {} : { beforeLeave: options.beforeLeave }),
+    ...(options.onLeaveAsked === undefined ? {} : { onLeaveAsked: options.onLeaveAsked }),
   });
   const watchdog = new Watchdog(systemTime, config.watchdogMs);
   const close = async (): Promise<void> => {
@@ -154,6 +163,7 @@ export async function openClusteredNode(options: ClusteredNodeOptions): Promise<
   };
   try {
     address = await node.listen();
+    await refuseOtherVersions(store, parts.self, systemTime, config);
     await node.start(AbortSignal.timeout(config.memberStoreStartMs * 4));
   } catch (error) {
     await node.stop();

@@ -1,9 +1,9 @@
 import { ClusterError, toClusterError } from '../errors.js';
-import { actorKind, type ProcessId } from '../ids/ids.js';
+import type { ProcessId } from '../ids/ids.js';
 import type { Links } from '../links/links.js';
-import { processQuestion } from '../links/process-question.js';
 import type { Member } from '../membership/membership.js';
 import type { Time } from '../time/time.js';
+import { askProcess } from './ask-process.js';
 import type { NodeDescription } from './describe.js';
 
 /** The description of each member of the view. An edge-only process is included only if it asks itself. */
@@ -17,9 +17,6 @@ export type DescribedMember =
   /** The member did not answer in time, or could not be reached. */
   | { readonly process: ProcessId; readonly error: ClusterError };
 
-/** The kind name of calls to a process instead of an actor. */
-const nodeKind = actorKind('troupe.cluster.v1.Node');
-
 export async function describeCluster(
   own: NodeDescription,
   members: readonly Member[],
@@ -32,34 +29,18 @@ export async function describeCluster(
   return { view: own.view, nodes: [{ process: own.process, description: own }, ...answers] };
 }
 
-function askMember(member: Member, links: Links, time: Time, deadlineMs: number): Promise<DescribedMember> {
+async function askMember(
+  member: Member,
+  links: Links,
+  time: Time,
+  deadlineMs: number,
+): Promise<DescribedMember> {
   const { process } = member;
-  return new Promise((resolve) => {
-    const fail = (error: ClusterError): void => {
-      timer.cancel();
-      resolve({ process, error });
-    };
-    const timer = time.after(deadlineMs, () => {
-      remote.cancel();
-      fail(new ClusterError('deadline_exceeded', `${process} did not return its description in time`));
-    });
-    const reply = (body: Uint8Array): void => {
-      try {
-        const description = parse(body);
-        timer.cancel();
-        resolve({ process, description });
-      } catch (error) {
-        fail(toClusterError(error, 'bad_message'));
-      }
-    };
-    const question = processQuestion({
-      mode: 'describe',
-      kind: nodeKind,
-      deadlineMs,
-      answer: { reply, fail },
-    });
-    const remote = links.call(member, question);
-  });
+  try {
+    return { process, description: parse(await askProcess(member, 'describe', links, time, deadlineMs)) };
+  } catch (error) {
+    return { process, error: toClusterError(error, 'bad_message') };
+  }
 }
 
 export function descriptionBytes(description: NodeDescription): Uint8Array {

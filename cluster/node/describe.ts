@@ -4,11 +4,13 @@ import type { EndReason, Kind } from '../activation/kind.js';
 import type { ResidentActor, TurnLatencies } from '../activation/table-readings.js';
 import type { ProcessId, Slot } from '../ids/ids.js';
 import type { LinkReading, Links } from '../links/links.js';
+import type { Protocols } from '../links/protocol.js';
 import type { Membership, Standing } from '../membership/membership.js';
 import type { Ring } from '../ring/ring.js';
 import type { Receiver } from '../routing/receiver.js';
 import type { Router } from '../routing/router.js';
 import type { LoopLag, LoopLagReading } from '../time/loop-lag.js';
+import type { RingChange } from './ring-history.js';
 
 /** Per kind, so that a description stays small with any number of actors. */
 const epochsShownMax = 50;
@@ -19,7 +21,14 @@ const epochsShownMax = 50;
  */
 export interface NodeDescription {
   readonly process: ProcessId;
+  /** Of its program; undefined if it was not stated. Processes that speak no protocol above 2 send neither. */
+  readonly version?: string | undefined;
+  readonly protocols?: Protocols | undefined;
   readonly standing: Standing;
+  /** Since the start of the renewal that was confirmed last; absent without a lease. */
+  readonly leaseAgeMs?: number | undefined;
+  /** The last changes of the ring, newest last. Nodes of version 0.1 do not send it. */
+  readonly ringChanges?: readonly RingChange[];
   readonly view: { readonly number: number; readonly hash: string };
   readonly members: readonly {
     readonly process: ProcessId;
@@ -94,6 +103,7 @@ export interface DescribedParts {
   readonly loopLag: LoopLag | undefined;
   readonly fenced: number;
   readonly missedViews: number;
+  readonly ringChanges: readonly RingChange[];
 }
 
 export function describeNode(parts: DescribedParts): NodeDescription {
@@ -101,7 +111,11 @@ export function describeNode(parts: DescribedParts): NodeDescription {
   const slots = ring.slotCounts();
   return {
     process: membership.self.process,
+    version: membership.self.version,
+    protocols: membership.self.protocols,
     standing: membership.standing(),
+    leaseAgeMs: finite(membership.leaseAgeMs()),
+    ringChanges: parts.ringChanges,
     view: { number: ring.view.number, hash: ring.view.hash },
     members: ring.view.members.map(({ process, address, weight }, index) => ({
       process,
@@ -129,4 +143,9 @@ export function describeNode(parts: DescribedParts): NodeDescription {
       missedViews: parts.missedViews,
     },
   };
+}
+
+/** JSON has no infinity. */
+function finite(ms: number | undefined): number | undefined {
+  return ms !== undefined && Number.isFinite(ms) ? ms : undefined;
 }

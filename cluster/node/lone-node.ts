@@ -3,6 +3,7 @@ import { clusterConfig, type ClusterConfig } from '../config.js';
 import { ClusterError } from '../errors.js';
 import type { ProcessId } from '../ids/ids.js';
 import type { Transport } from '../links/pipe.js';
+import { spokenProtocols } from '../links/protocol.js';
 import { LocalMembership } from '../membership/local/membership.js';
 import { hostName } from '../membership/watchdog/host.js';
 import { SystemLoopLag } from '../time/loop-lag.js';
@@ -13,6 +14,8 @@ import { ClusterNode } from './node.js';
 export interface LoneNodeOptions {
   readonly kinds: readonly Kind[];
   readonly process: ProcessId;
+  /** The version of the program, which descriptions show. */
+  readonly version?: string;
   readonly config?: Partial<ClusterConfig>;
 }
 
@@ -30,6 +33,8 @@ export async function openLoneNode(options: LoneNodeOptions): Promise<ClusteredN
     roles: ['edge', 'worker'] as const,
     host: hostName(),
     pid: process.pid,
+    ...(options.version === undefined ? {} : { version: options.version }),
+    protocols: spokenProtocols,
   };
   const loopLag = new SystemLoopLag();
   const node = new ClusterNode({

@@ -9,7 +9,7 @@ import { addressText, type ProcessId, type Slot } from '../ids/ids.js';
 import { Links, type LinkSettings } from '../links/links.js';
 import type { Transport } from '../links/pipe.js';
 import { Departures } from '../membership/departures.js';
-import type { Membership, View, ViewName } from '../membership/membership.js';
+import type { Member, Membership, View, ViewName } from '../membership/membership.js';
 import type { Ring } from '../ring/ring.js';
 import { Handoff } from '../routing/handoff.js';
 import { Receiver } from '../routing/receiver.js';
@@ -21,6 +21,8 @@ import { Deadlines } from '../time/deadlines.js';
 import type { Random, Time } from '../time/time.js';
 import type { ProtocolTrace } from '../trace/events.js';
 import type { LoopLag } from '../time/loop-lag.js';
+import { RingHistory } from './ring-history.js';
+import { askProcess } from './ask-process.js';
 import { describeNode, type ActorLocation, type NodeDescription } from './describe.js';
 import { describeCluster, descriptionBytes, type ClusterDescription } from './describe-cluster.js';
 
@@ -35,6 +37,8 @@ export interface NodeParts {
   readonly buildRing?: BuildRing;
   /** Ends outside effects that no actor makes, before the lease is released. Must settle by itself. */
   readonly beforeLeave?: () => Promise<void>;
+  /** A peer asks this process to leave in order: it ends by itself, after `stop`. Without it, peers are refused. */
+  readonly onLeaveAsked?: () => void;
   /** Measures the event loop lag for the description. */
   readonly loopLag?: LoopLag;
   /** Receives the steps of the protocol, for a checker (`cluster/trace`). */
@@ -54,6 +58,7 @@ export class ClusterNode {
   readonly #departures: Departures;
   readonly #ringListeners = new Set<(ring: Ring, before: Ring) => void>();
   readonly #unsubscribe: (() => void)[] = [];
+  readonly #history = new RingHistory();
   #fenced = 0;
   #missedViews = 0;
   #stopped: Promise<DrainResult> | undefined;
@@ -109,6 +114,7 @@ export class ClusterNode {
       ...shared,
       kinds: this.#kinds,
       describe: () => descriptionBytes(this.describe()),
+      leave: () => this.#leaveAsked(),
     });
   }
 
@@ -191,6 +197,7 @@ export class ClusterNode {
       kinds: this.#parts.kinds,
       loopLag: this.#parts.loopLag,
       fenced: this.#fenced,
+      ringChanges: this.#history.changes,
       missedViews: this.#missedViews,
     });
   }
@@ -208,10 +215,32 @@ export class ClusterNode {
     this.#table.moveOut('drain');
   }
 
-  /** Asks every member of the view for its description; the deadline applies to each member. */
-  describeCluster(deadlineMs = 2_000): Promise<ClusterDescription> {
+  /** Members of the view, then workers that left it and finish their running turns. */
+  get processes(): readonly Member[] {
     const { members } = this.#rings.ring.view;
-    return describeCluster(this.describe(), members, this.#links, this.#parts.time, deadlineMs);
+    const present = new Set(members.map(({ process }) => process));
+    // The ring may be a step behind the view.
+    const leavers = this.#parts.membership.leavers.members().filter(({ process }) => !present.has(process));
+    return [...members, ...leavers];
+  }
+
+  /** Asks all `processes` for their descriptions; the deadline applies to each. */
+  describeCluster(deadlineMs = 2_000): Promise<ClusterDescription> {
+    return describeCluster(this.describe(), this.processes, this.#links, this.#parts.time, deadlineMs);
+  }
+
+  /**
+   * Asks a member of the view to leave in order and end. Resolves when it has begun; rejects if it is no member or does
+   * not answer.
+   */
+  async askToLeave(process: ProcessId, deadlineMs = 2_000): Promise<void> {
+    if (process === this.process) {
+      this.#leaveAsked();
+      return;
+    }
+    const member = this.#rings.ring.view.members.find((one) => one.process === process);
+    if (member === undefined) throw new ClusterError('peer_lost', `${process} is not a member`, { process });
+    await askProcess(member, 'leave', this.#links, this.#parts.time, deadlineMs);
   }
 
   locate(kind: Kind, group: string, key: string): ActorLocation {
@@ -241,7 +270,16 @@ export class ClusterNode {
     this.#links.follow(view.members);
   }
 
+  #leaveAsked(): void {
+    const { onLeaveAsked } = this.#parts;
+    if (onLeaveAsked === undefined)
+      throw new ClusterError('unknown_method', 'the program of this node does not end when it is asked to');
+    onLeaveAsked();
+  }
+
   #onRing(ring: Ring, before: Ring): void {
+    const { membership, time } = this.#parts;
+    this.#history.note(ring, before, time.wallMs(), (process) => membership.leavers.why(process));
     this.#table.moveOut('moved');
     this.#router.wake();
     for (const listener of this.#ringListeners) listener(ring, before);

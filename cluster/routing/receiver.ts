@@ -24,6 +24,8 @@ export interface ReceiverParts {
   readonly table: ActorTable;
   /** This node's description, for a peer that requests it. */
   describe(): Uint8Array;
+  /** Begins to leave, for a peer that asks for it. Throws if this process cannot. */
+  leave(): void;
 }
 
 const targetsMax = 10_000;
@@ -46,6 +48,11 @@ export class Receiver {
     try {
       if (incoming.mode === 'describe') {
         incoming.answer.reply(this.#parts.describe(), noEpoch);
+        return noHandle;
+      }
+      if (incoming.mode === 'leave') {
+        this.#parts.leave();
+        incoming.answer.reply(nothing, noEpoch);
         return noHandle;
       }
       const kind = this.#parts.kinds.get(incoming.kind);

@@ -52,6 +52,7 @@ export class ScriptedMembers {
 
 export class ScriptedMembership implements Membership {
   readonly self: Member;
+  readonly leavers = { members: () => [], why: () => undefined };
   readonly refused: ProcessId[] = [];
   readonly #members: ScriptedMembers;
   readonly #onView = new Set<(view: View) => void>();
@@ -70,6 +71,10 @@ export class ScriptedMembership implements Membership {
 
   standing(): Standing {
     return this.#standing;
+  }
+
+  leaseAgeMs(): undefined {
+    return undefined;
   }
 
   onView(listener: (view: View) => void): () => void {

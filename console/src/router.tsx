@@ -10,7 +10,7 @@ import { errorsRoutes } from './screens/errors/routes';
 import { inboxRoutes } from './screens/inbox/routes';
 import { keysRoutes } from './screens/keys/routes';
 import { membersRoutes } from './screens/members/routes';
-import { operatorRoutes } from './screens/operator/routes';
+import { operatorRoute } from './screens/operator/routes';
 import { overviewRoutes } from './screens/overview/routes';
 import { secretsRoutes } from './screens/secrets/routes';
 import { settingsRoutes } from './screens/settings/routes';
@@ -38,8 +38,8 @@ const routeTree = rootRoute.addChildren([
     ...auditRoutes,
     ...errorsRoutes,
     ...settingsRoutes,
-    ...operatorRoutes,
   ]),
+  operatorRoute,
 ]);
 
 export const router = createRouter({

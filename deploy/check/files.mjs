@@ -1,7 +1,7 @@
 // compose.yaml, the proxy's, Prometheus' and systemd's files, each by the program that reads it where that is installed, and
 // every name in them against what it names.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,6 +19,7 @@ try {
   checkUnit();
   checkSettings();
   checkRules();
+  checkDashboards();
 } finally {
   rmSync(work, { recursive: true, force: true });
 }
@@ -90,9 +91,17 @@ function checkSettings() {
   }
 }
 
-/** Each alert has a page that says what to do, and fires for the fault that it is for. */
+/** Each alert has a page that says what to do, and a test in which it fires. */
 function checkRules() {
   const rules = parse(read('deploy/prometheus/alerts.yaml')).groups.flatMap((group) => group.rules);
+  const tested = new Set(
+    parse(read('deploy/check/alerts.test.yaml'))
+      .tests.flatMap((test) => test.alert_rule_test)
+      .filter(({ exp_alerts: expected }) => expected.length > 0)
+      .map(({ alertname }) => alertname),
+  );
+  for (const { alert } of rules)
+    if (!tested.has(alert)) fail(`alert ${alert}: it fires in no test of deploy/check/alerts.test.yaml`);
   for (const { alert, annotations } of rules) {
     const page = annotations?.runbook;
     if (page === undefined || !existsSync(join(root, page))) fail(`alert ${alert}: there is no page ${page}`);
@@ -109,6 +118,24 @@ function checkRules() {
   const file = join(work, 'prometheus.yaml');
   writeFileSync(file, config);
   runIfThere('promtool', ['check', 'config', file], 'deploy/compose/prometheus.yaml');
+}
+
+/** Each panel asks something that Prometheus can read, with the variables of Grafana filled in. */
+function checkDashboards() {
+  const rules = readdirSync(join(root, 'deploy/grafana')).flatMap((name) => {
+    const { panels, uid } = JSON.parse(read(`deploy/grafana/${name}`));
+    if (!panels.every(({ title, targets }) => title !== '' && targets.length > 0))
+      fail(`deploy/grafana/${name}: a panel without a title or a query`);
+    return panels.flatMap(({ id, targets }) =>
+      targets.map(({ refId, expr }) => ({
+        record: `${uid.replaceAll('-', '_')}:panel_${id}:${refId}`,
+        expr: expr.replaceAll(/\$__(?:rate_interval|range)\b/g, '5m').replaceAll(/\$\w+/g, '.*'),
+      })),
+    );
+  });
+  const file = join(work, 'dashboards.yaml');
+  writeFileSync(file, JSON.stringify({ groups: [{ name: 'dashboards', rules }] }));
+  runIfThere('promtool', ['check', 'rules', '--lint-fatal', file], 'deploy/grafana');
 }
 
 function isThere(program, words) {

@@ -2,15 +2,24 @@ import { z } from 'zod';
 import type { Time } from '../../cluster/index.js';
 import { PlatformError } from '../kernel/errors.js';
 import {
-  named,
   anyone,
+  boundsOf,
   declare,
+  encodeCursor,
   list,
   listShape,
+  named,
   type Operation,
   operator,
   operatorOrLocal,
+  pageAsked,
+  pageOf,
+  pageQuery,
+  pageShape,
+  rangeQuery,
   RawReply,
+  rowsFor,
+  tenantCaller,
 } from '../http/operations/index.js';
 import { readiness, type ReadinessCheck } from '../infra/diagnostics/health.js';
 import type { Metrics } from '../infra/diagnostics/metrics.js';
@@ -25,7 +34,7 @@ export interface DiagnosticsParts {
   readonly stopping: () => boolean;
   readonly metrics: Metrics;
   readonly recentErrors: RecentErrors;
-  readonly errorRecords: Pick<ErrorRecords, 'list'>;
+  readonly errorRecords: Pick<ErrorRecords, 'list' | 'listOf'>;
 }
 
 const recentError = named(
@@ -37,6 +46,16 @@ const recentError = named(
     timestamp: z.iso.datetime(),
   }),
 );
+
+/** One error with what leads to its cause. */
+const errorRecord = recentError.extend({
+  node: z.string(),
+  request_id: z.string().nullable(),
+  operation: z.string().nullable(),
+  execution_id: z.uuid().nullable(),
+  agent_id: z.uuid().nullable().describe('The agent that the request or the turn was about.'),
+  trigger_id: z.uuid().nullable().describe('The trigger that the request or the turn was about.'),
+});
 
 export function diagnosticsOperations(parts: DiagnosticsParts): readonly Operation[] {
   return [
@@ -97,17 +116,10 @@ export function diagnosticsOperations(parts: DiagnosticsParts): readonly Operati
       title: 'The last 1,000 errors of all nodes, with node, request id, tenant and operation',
       description: 'Newest first. A failed turn has its execution instead of a request id.',
       access: operator(),
-      output: listShape(
-        recentError.extend({
-          node: z.string(),
-          request_id: z.string().nullable(),
-          tenant: z.uuid().nullable(),
-          operation: z.string().nullable(),
-          execution_id: z.uuid().nullable(),
-        }),
-      ),
+      output: listShape(named('OperatorError', errorRecord.extend({ tenant: z.uuid().nullable() }))),
       handle: async () => list([...(await parts.errorRecords.list(operatorErrorsMax))]),
     }),
+    ownErrors(parts),
     declare({
       name: 'errors.metrics',
       method: 'GET',
@@ -123,6 +135,41 @@ export function diagnosticsOperations(parts: DiagnosticsParts): readonly Operati
       handle: () => ({ success: true as const, ...parts.recentErrors.metrics() }),
     }),
   ];
+}
+
+const tenantError = named('TenantError', errorRecord);
+
+function ownErrors({ errorRecords }: DiagnosticsParts): Operation {
+  return declare({
+    name: 'errors.of-tenant',
+    method: 'GET',
+    path: '/api/v1/errors',
+    title: 'The latest errors of the tenant on all nodes, with what leads to their cause',
+    description:
+      "Newest first, of the last seven days, at least the tenant's last 500. A failed turn has its execution instead of a request id. Requests without a valid credential belong to no tenant.",
+    access: tenantCaller('telemetry:read'),
+    query: pageQuery.extend({
+      ...rangeQuery.shape,
+      id: z.uuid().optional().describe('Only this error.'),
+      code: z.string().min(1).max(100).optional(),
+      request_id: z.string().min(1).max(200).optional(),
+      agent_id: z.guid().optional(),
+      trigger_id: z.guid().optional(),
+    }),
+    output: pageShape(tenantError),
+    async handle({ caller, query }) {
+      const { limit, after } = pageAsked(query);
+      const { id, code, request_id: requestId, agent_id: agentId, trigger_id: triggerId } = query;
+      const filter = { id, code, requestId, agentId, triggerId, after, limit: rowsFor(limit) };
+      const found = await errorRecords.listOf(caller.scope.tenantId, { ...filter, ...boundsOf(query) });
+      return pageOf(
+        found,
+        limit,
+        ({ tenant: _tenant, ...row }) => row,
+        (row) => encodeCursor({ at: new Date(row.timestamp), id: row.id }),
+      );
+    },
+  });
 }
 
 const publicErrorsMax = 100;

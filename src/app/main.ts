@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import { type ClusterConfig, freshProcessId, systemTime, type Time } from '../../cluster/index.js';
-import { type Settings } from '../kernel/config/index.js';
+import { type Settings, version } from '../kernel/config/index.js';
 import type { Caller } from '../kernel/caller.js';
 import { type Log } from '../infra/diagnostics/index.js';
+import { startTelemetry } from '../infra/telemetry/index.js';
 import type { LookUpRecords } from '../infra/egress/index.js';
 import {
   type AtEnd,
@@ -38,6 +39,8 @@ export interface NodeParts {
   readonly cluster?: Partial<ClusterConfig>;
   /** Answers DNS queries; default: the machine's name servers. */
   readonly lookUp?: LookUpRecords;
+  /** The operator drains this node: stop it, then end the process. Without it, the operator is refused. */
+  readonly onLeaveAsked?: () => void;
 }
 
 export interface RunningNode {
@@ -93,18 +96,31 @@ async function compose(parts: NodeParts, atEnd: AtEnd): Promise<Omit<RunningNode
     limits: parts.limits ?? nodeLimits,
     cluster: parts.cluster ?? {},
     lose,
+    onLeaveAsked: parts.onLeaveAsked,
     dataDir,
     lookUp: parts.lookUp,
     publicUrl: () => baseUrl,
     atEnd,
   };
+  let readMetrics = (): Promise<string> => Promise.resolve('');
+  const telemetry = await startTelemetry({
+    settings,
+    nodeId,
+    version,
+    log: parts.log,
+    time,
+    metrics: () => readMetrics(),
+  });
+  // Registered first, so closed last: the spans and lines of the stop are sent too.
+  if (telemetry !== undefined) atEnd(() => telemetry.stop());
   const stores = await openStores(environment);
   const subjects = await makeSubjects(environment, stores);
   atEnd(async (signal) => {
     await subjects.quota.flush();
     await subjects.actors.stop(signal);
   });
-  const { edge, table } = makeHttpServer(environment, stores, subjects);
+  const { edge, table, metrics } = makeHttpServer(environment, stores, subjects);
+  readMetrics = () => metrics.text();
   // Every actor kind is registered now; the first request must find the actors.
   await subjects.actors.start();
   const port = await edge.listen();

@@ -47,6 +47,8 @@ import { findSecretReferences } from './triggers/secret-references.js';
 import { DatabaseEvents } from './sources/database-events.js';
 import { failureReport } from './messages/failure-report.js';
 import { TriggerMeasures } from './messages/measures.js';
+import { waitingDeliveries } from './outbox/deliveries.store.js';
+import { waitingMessages } from './inbox/inbox.store.js';
 import { Retention } from './inbox/retention.js';
 import { SourcePoller } from './sources/source-poller.js';
 import { Sources } from './sources/sources.js';
@@ -155,6 +157,12 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
   const flushes = new Flushes({ live, seal, senderBlocks, writer: flushing, ids });
   const buffers = new Buffers({ ...dependencies, flushes, runner });
   const outbox = new Outbox({ store, live, seal, plainTexts, sender, time });
+  measures.addBacklog({
+    time,
+    inbox: () => store.directory((tx) => waitingMessages(tx)),
+    deliveries: () => store.directory((tx) => waitingDeliveries(tx)),
+    report: platform.log.report,
+  });
   const schedules = new Schedules({ store, live, seal, measures, ids });
   const events = new DatabaseEvents({
     ...dependencies,
@@ -262,6 +270,7 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
       retention.start();
     },
     async stop() {
+      measures.stop();
       await listener?.stop();
       await poller.stop();
       reader.close();

@@ -70,13 +70,41 @@ export interface KeyCaller {
   readonly expiresAtMs?: number;
 }
 
+/** A visitor of a page that carries a public key of the tenant. */
+export interface VisitorCaller {
+  readonly kind: 'visitor';
+  readonly keyId: string;
+  readonly address: string;
+  readonly scope: TenantScope;
+  readonly limits: TenantLimits;
+  /** Those of the key, which all visitors share. */
+  readonly requestsPerMinute: number;
+  readonly quotaLimit: number | null;
+  /** The only agents that the key may chat with. */
+  readonly agentIds: ReadonlySet<string>;
+  /** Who the visitor's secret says it is; undefined without one. */
+  readonly visitorId: string | undefined;
+}
+
+/** The key of a visitor's page as a caller with the lowest role, for what counts and runs for the key. */
+export function keyOfVisitor(visitor: VisitorCaller): KeyCaller {
+  const { keyId, address, scope, limits, requestsPerMinute, quotaLimit } = visitor;
+  return { kind: 'key', keyId, address, scope, role: 'member', limits, requestsPerMinute, quotaLimit };
+}
+
 export interface OperatorCaller {
   readonly kind: 'operator';
   readonly address: string;
 }
 
 export type TenantCaller = TenantUserCaller | KeyCaller;
-export type Caller = AnonymousCaller | UserCaller | TenantUserCaller | KeyCaller | OperatorCaller;
+export type Caller =
+  | AnonymousCaller
+  | UserCaller
+  | TenantUserCaller
+  | KeyCaller
+  | VisitorCaller
+  | OperatorCaller;
 
 /** Names the caller in audit rows and events. */
 export function actorOf(caller: Caller): string {
@@ -88,6 +116,8 @@ export function actorOf(caller: Caller): string {
       return `user:${caller.userId}`;
     case 'key':
       return `key:${caller.keyId}`;
+    case 'visitor':
+      return `visitor:${caller.visitorId ?? caller.keyId}`;
     case 'operator':
       return 'operator';
   }

@@ -70,6 +70,13 @@ export const errorKinds = {
     message: "The API key may not be used from the client's address.",
     advice: 'Use an address of the allowed_ips of the key, or change them with PATCH /api/keys/:keyId.',
   },
+  origin_not_allowed: {
+    status: 403,
+    retry: 'never',
+    message: 'The public key may not be used from this page.',
+    advice:
+      "Add the page's origin to the origins of the key with PATCH /api/keys/:keyId, or use a key of it.",
+  },
   registration_closed: {
     status: 403,
     retry: 'never',

@@ -24,6 +24,8 @@ export interface AttemptReport extends AttemptStart {
   readonly excerpt: string;
   readonly error: VendorError | undefined;
   readonly vendorRequestId: string | undefined;
+  /** What the vendor names its answer and the model that gave it. */
+  readonly answered?: { readonly id: string | undefined; readonly model: string | undefined } | undefined;
   readonly startedAtMs: number;
   readonly firstSignalMs: number | undefined;
   readonly durationMs: number;

@@ -22,6 +22,7 @@ export class AttemptRun {
   #usage: Usage | undefined;
   #stop: Extract<LlmEvent, { type: 'stop' }> | undefined;
   #error: VendorError | undefined;
+  #answered: AttemptReport['answered'];
   #signalled = false;
   #bytes = 0;
   #excerpt = '';
@@ -139,6 +140,9 @@ export class AttemptRun {
         if (this.#excerpt.length < excerptChars) this.#excerpt += item.text.slice(0, excerptChars);
         this.#weigh(item.text);
         break;
+      case 'start':
+        this.#answered = { id: item.id, model: item.model };
+        break;
       case 'thinking':
       case 'tool_call_arguments':
         this.#weigh(item.text);
@@ -172,6 +176,7 @@ export class AttemptRun {
       excerpt: this.#excerpt,
       error: error === undefined ? undefined : this.#withoutSecret(error),
       vendorRequestId: attempt?.facts.vendorRequestId,
+      answered: this.#answered,
       startedAtMs,
       firstSignalMs: firstSignalAtMs === undefined ? undefined : firstSignalAtMs - startedAtMs,
       durationMs: (attempt?.facts.endedAtMs ?? now) - startedAtMs,

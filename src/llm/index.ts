@@ -38,7 +38,7 @@ export { honouredBy, type Honoured } from './wire/treatment.js';
 export { historyFor, pinOf } from './history.js';
 export { LeaveController, type LeaveSignal } from '../kernel/leave-signal.js';
 export { chooseModel, type Choice, type Routing } from './routing/choose-model.js';
-export { CircuitBreakers } from './routing/circuit-breakers.js';
+export { type BreakerState, CircuitBreakers } from './routing/circuit-breakers.js';
 export { KeyLoads } from './routing/key-loads.js';
 export { Observations } from './routing/observations.js';
 export { planTargets, type CallPlan, type Credential, type Keyring, type Target } from './routing/plan.js';

@@ -1,13 +1,15 @@
 import { request } from 'undici';
 import { isRecord, parseJson } from './reply-json.js';
 import { VendorError } from './vendor-error.js';
-import type { VendorAdapter } from './vendor.js';
+import type { RequestSigner, UnsignedRequest, VendorAdapter } from './vendor.js';
 
 export interface ModelListRequest {
   readonly adapter: VendorAdapter;
   /** In the format of the vendor's own SDK. */
   readonly baseUrl: string;
   readonly secret: string | undefined;
+  /** Signs the request, for vendors to which no fixed header is enough. */
+  readonly signer?: RequestSigner | undefined;
   readonly nowMs: number;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
@@ -32,9 +34,19 @@ export async function listVendorModels(wanted: ModelListRequest): Promise<readon
   }
 }
 
-async function ask({ adapter, baseUrl, secret, nowMs, timeoutMs, signal }: ModelListRequest) {
-  const { statusCode, headers, body } = await request(baseUrl.replace(/\/+$/, '') + adapter.modelsPath, {
+async function ask({ adapter, baseUrl, secret, signer, nowMs, timeoutMs, signal }: ModelListRequest) {
+  const base = adapter.modelsBase?.(baseUrl) ?? baseUrl;
+  const url = new URL(base.replace(/\/+$/, '') + adapter.modelsPath);
+  const unsigned: UnsignedRequest = {
+    method: 'GET',
+    origin: url.origin,
+    path: url.pathname + url.search,
     headers: { accept: 'application/json', ...adapter.authorization(secret) },
+    body: '',
+    nowMs,
+  };
+  const { statusCode, headers, body } = await request(url, {
+    headers: signer === undefined ? unsigned.headers : await signed(signer, unsigned, adapter.vendor),
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
     signal,
@@ -49,12 +61,23 @@ async function ask({ adapter, baseUrl, secret, nowMs, timeoutMs, signal }: Model
   return namesIn(parseJson(text));
 }
 
-/** `{data: [{id}]}`, or Google's `{models: [{name: "models/…"}]}`. */
+async function signed(signer: RequestSigner, unsigned: UnsignedRequest, vendor: string) {
+  try {
+    return { ...unsigned.headers, ...(await signer(unsigned)) };
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : 'no reason was given';
+    throw new VendorError('credential', `the request could not be signed: ${reason}`, { vendor, cause });
+  }
+}
+
+/** `{data: [{id}]}`, Google's `{models: [{name: "models/…"}]}`, Bedrock's `{modelSummaries: [{modelId}]}`. */
 function namesIn(reply: unknown): readonly string[] {
-  const entries = isRecord(reply) ? (reply['data'] ?? reply['models']) : undefined;
+  const entries = isRecord(reply)
+    ? (reply['data'] ?? reply['models'] ?? reply['modelSummaries'] ?? reply['publisherModels'])
+    : undefined;
   if (!Array.isArray(entries)) return [];
-  return entries.filter(isRecord).flatMap(({ id, name }) => {
-    const found = typeof id === 'string' ? id : name;
+  return entries.filter(isRecord).flatMap(({ id, modelId, name }) => {
+    const found = typeof id === 'string' ? id : (modelId ?? name);
     return typeof found === 'string' ? [found.replace(/^models\//, '')] : [];
   });
 }

@@ -71,6 +71,8 @@ export interface VendorAdapter {
   readonly billsCutStreams: boolean;
   /** Lists the models that a key may use; a wrong key is refused there. Appended to the credential's base address. */
   readonly modelsPath: string;
+  /** The base address of that list, if another host than that of the calls has it. */
+  readonly modelsBase?: (baseUrl: string) => string;
   toRequest(request: LlmRequest, model: VendorModel): VendorRequest;
   authorization(secret: string | undefined): Readonly<Record<string, string>>;
   reader(): StreamReader;

@@ -1,8 +1,9 @@
-// The log of calls: live, filtered by address, one call whole.
+// The log of calls: live, filtered by address, one call whole; models, and the same question to two of them.
 import test from 'ava';
 import {
   axe,
   expectNoConsoleErrors,
+  fill,
   fitsPhone,
   openConsole,
   press,
@@ -20,15 +21,44 @@ test.serial('calls are listed, filtered and shown one at a time', async (t) => {
   const { page } = visit;
   await shows(page, 'sim.echo');
   t.deepEqual(await axe(page), []);
-  await press(page, 'sim.echo');
-  await shows(page, 'From the cache');
-  t.regex(page.url(), /call=/, 'what is shown is in the address');
+  await press(page, 'sim.echo', 'link');
+  await shows(page, 'What the model said');
+  await shows(page, 'echo: Hello there');
+  await shows(page, '1. sim · sim.echo');
+  t.regex(page.url(), /\/calls\/[0-9a-f-]{36}$/, 'what is shown is in the address');
+  await page.reload();
+  await shows(page, 'no conversation: a direct call');
   t.deepEqual(await axe(page), []);
-  await press(page, 'Close');
-  await page.waitForSelector('[role=dialog]', { hidden: true });
+  await fitsPhone(page);
+  await page.setViewport({ width: 1280, height: 900 });
+  await press(page, 'Calls', 'link');
   await page.select('select[aria-label="Outcome"]', 'error');
   await shows(page, 'No call matches');
   t.regex(page.url(), /status=error/, 'the filter is in the address');
   await fitsPhone(page);
+  await page.setViewport({ width: 1280, height: 900 });
+
+  // Models: prices and availability, then the same question to two of them.
+  await press(page, 'Models', 'link');
+  await shows(page, 'no key');
+  t.deepEqual(await axe(page), []);
+  await press(page, 'Compare sim.echo', 'checkbox');
+  await press(page, 'Compare sim.tools', 'checkbox');
+  await press(page, 'Compare 2 models', 'link');
+  await shows(page, 'Another model');
+  await press(page, 'Ask');
+  await shows(page, 'Fill this in.');
+  await fill(page, 'Message', 'Say **this** twice');
+  await press(page, 'Ask');
+  for (const [number, model] of ['sim.echo', 'sim.tools'].entries()) {
+    const card = `[aria-label="Answer ${number + 1} of ${model}"]`;
+    await page.waitForFunction(
+      `/completed[\\s\\S]*ms[\\s\\S]*\\d in, \\d+ out/.test(document.querySelector('${card}')?.innerText ?? '')`,
+    );
+  }
+  t.is(await page.$eval('[aria-label="Text 1 of sim.echo"] strong', (one) => one.textContent), 'this');
+  t.deepEqual(await axe(page), []);
+  await fitsPhone(page);
+  t.regex(decodeURIComponent(page.url()), /models=\["sim\.echo","sim\.tools"\]/, 'the comparison is a link');
   expectNoConsoleErrors(t, visit);
 });

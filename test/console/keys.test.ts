@@ -21,6 +21,11 @@ test.serial('a key is made, shown once, used and revoked', async (t) => {
   await shows(page, 'Key of the test');
   t.deepEqual(await axe(page), []);
   await press(page, 'Create a key');
+  await press(page, 'Create');
+  await shows(page, 'Fill this in.');
+  const said = `document.getElementById(document.activeElement.getAttribute('aria-describedby')).textContent`;
+  t.is(await page.evaluate('document.activeElement.name'), 'name', 'the field that is wrong has the focus');
+  t.is(await page.evaluate(said), 'Fill this in.', 'what is wrong is said at the field');
   await fill(page, 'Name', 'Nightly job');
   await page.locator('[role=dialog] input[type=checkbox]').click();
   await page.locator('input[name=rate]').fill('7');
@@ -51,4 +56,14 @@ test.serial('a key is made, shown once, used and revoked', async (t) => {
   t.is((await call()).status, 401);
   await fitsPhone(page);
   expectNoConsoleErrors(t, visit);
+
+  // The browser itself reports a refused request, so this comes last.
+  await press(page, 'Create a key');
+  await fill(page, 'Name', 'Refused');
+  await page.locator('[role=dialog] input[type=checkbox]').click();
+  await page.locator('input[name=addresses]').fill('nowhere');
+  await press(page, 'Create');
+  await page.waitForFunction("document.activeElement.name === 'addresses'");
+  t.is(await page.$eval('input[name=addresses]', (input) => input.getAttribute('aria-invalid')), 'true');
+  t.deepEqual(await axe(page), []);
 });

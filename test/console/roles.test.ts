@@ -9,15 +9,18 @@ const shared = sharedNode(test);
 test.serial('an editor sees keys and calls, and neither secrets, members, audit nor cost', async (t) => {
   const node = await shared.tenant(t);
   const { tenant_id: tenant, owner } = node.bootstrap;
-  const client = new pg.Client({ connectionString: node.databaseUrl });
-  await client.connect();
-  await client.query('set role troupe_directory');
-  const { rowCount } = await client.query(
-    `update memberships set role = 'editor' where tenant_id = $1 and user_id = (select id from users where email = $2)`,
-    [tenant, owner.email],
-  );
-  await client.end();
-  t.is(rowCount, 1);
+  const become = async (role: string): Promise<void> => {
+    const client = new pg.Client({ connectionString: node.databaseUrl });
+    await client.connect();
+    await client.query('set role troupe_directory');
+    const { rowCount } = await client.query(
+      `update memberships set role = $3 where tenant_id = $1 and user_id = (select id from users where email = $2)`,
+      [tenant, owner.email, role],
+    );
+    await client.end();
+    t.is(rowCount, 1);
+  };
+  await become('editor');
   const { page } = await openConsole(t, node, '/keys');
   await shows(page, 'Key of the test');
   t.not(await page.$('::-p-aria([name="Create a key"][role="button"])'), null);
@@ -32,4 +35,9 @@ test.serial('an editor sees keys and calls, and neither secrets, members, audit 
     await shows(page, 'Your role does not include this');
   }
   t.deepEqual(await axe(page), []);
+  await become('member');
+  for (const path of ['/databases', '/errors']) {
+    await page.goto(`${node.client.baseUrl}${path}`);
+    await shows(page, 'Your role does not include this');
+  }
 });

@@ -363,7 +363,7 @@ export function linkContract(
     let error: unknown;
     const greeting = transport
       .dial(server.member(), new AbortController().signal)
-      .then((pipe) => greet(pipe, server.id, { ...settings, protocolMin: 7, protocolMax: 9 }, time, random))
+      .then((pipe) => greet(pipe, server.id, { ...settings, protocols: { min: 7, max: 9 } }, time, random))
       .catch((thrown: unknown) => {
         error = thrown;
       });

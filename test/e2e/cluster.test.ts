@@ -154,6 +154,18 @@ test.serial('the cluster endpoint requires the operator token and describes a si
   t.is(json.data.nodes.length, 1);
   t.is(json.data.nodes[0].slots, 262_144);
   t.is(json.data.nodes[0].process, json.data.process);
+  const { process } = json.data;
+  t.deepEqual(json.data.leaving, []);
+  t.like(json.data.nodes[0], { lease_age_ms: null });
+  t.true(json.data.nodes[0].loop_lag.max_ms >= json.data.nodes[0].loop_lag.p50_ms);
+  t.like(json.data.changes, [{ members: 1, joined: [process], left: [], moved: 262_144 }]);
+  const drain = (which: string, token: string) =>
+    client.call('POST', `/api/v1/cluster/nodes/${which}/drain`, { token });
+  t.is((await drain(process, bootstrap.access_token)).status, 401);
+  t.is((await drain('node-that-is-not', operatorToken)).json.error, 'not_found');
+  const only = await drain(process, operatorToken);
+  t.is(only.status, 409, 'the only node stays');
+  t.regex(only.text, /only node with slots/);
   const { text } = await client.call('GET', '/metrics');
   t.regex(text, /^# TYPE troupe_runtime_slots gauge$/m);
   t.regex(text, /^troupe_runtime_slots\{process="[\w-]+"\} 262144$/m);

@@ -90,7 +90,7 @@ test('top shows nodes, tenants and rates to the operator alone', async (t) => {
   const troupe = await commandLine(t, node, { TROUPE_OPERATOR_TOKEN: operatorToken });
   const table = await troupe.run(['top', '--once', '--interval', '0.2']);
   t.regex(table, /^node .*turns\/s +late ms$/m);
-  t.regex(table, /^test-node-\S+ +member +262144 /m);
+  t.regex(table, /^test-node-\S+ +\d+\.\d+\.\d+\S* +member +262144 /m);
   t.regex(table, /^Demo /m);
   const figures = JSON.parse(await troupe.run(['top', '--once', '--json', '--interval', '0.2'])) as {
     nodes: { lateness_ms: number; turns_per_second: number }[];
@@ -111,7 +111,7 @@ test('every command has help, and the completions are scripts that their shells 
   t.true(names.length >= 24, names.join(' '));
   for (const name of ['login', 'chat', 'apply', 'export', 'sessions', 'logs', 'top', 'completion'])
     t.regex(await troupe.run([name, '--help']), new RegExp(`^Usage: troupe ${name}`));
-  t.regex(await troupe.run(['--version']), /^\d+\.\d+\.\d+\n$/);
+  t.regex(await troupe.run(['--version']), /^\d+\.\d+\.\d+(?:-\w+)?\n$/);
   const bash = await troupe.run(['completion', 'bash']);
   for (const name of names) t.true(bash.includes(name), name);
   const asked = `${bash}\nCOMP_WORDS=(troupe sessions mess); COMP_CWORD=2; _troupe; echo "\${COMPREPLY[@]}"`;

@@ -5,13 +5,25 @@ import test, { type ExecutionContext } from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
 import { startMailServer } from '../support/servers/mail-server.js';
 import { oidcAudience, startOidcIssuer } from '../support/servers/oidc-issuer.js';
+import { startVendor } from '../support/clients/direct-calls.js';
+import { createDatabase } from '../support/database/database.js';
+import { startTestNode } from '../support/servers/node.js';
+import { AnthropicServer } from '../support/servers/vendors/anthropic-server.js';
+import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 import { PrivateRedis } from '../support/servers/redis.js';
 import { runProgram } from '../support/servers/program.js';
 
-async function doctor(t: ExecutionContext, environment: Readonly<Record<string, string>>) {
+async function doctor(
+  t: ExecutionContext,
+  environment: Readonly<Record<string, string>>,
+  words: readonly string[] = [],
+) {
   const folder = await mkdtemp(join(tmpdir(), 'troupe-doctor-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
-  const program = runProgram('bin/troupe.mjs', ['doctor'], { TROUPE_DATA_DIR: folder, ...environment });
+  const program = runProgram('bin/troupe.mjs', ['doctor', ...words], {
+    TROUPE_DATA_DIR: folder,
+    ...environment,
+  });
   return { code: await program.ended, says: program.output() };
 }
 
@@ -58,4 +70,54 @@ test('the doctor requires that a Redis with replicas refuses writes that no repl
   t.regex(before.says, /WRONG +Redis: min-replicas-to-write is 0/);
   await master.command((redis) => redis.config('SET', 'min-replicas-to-write', '1'));
   t.regex((await doctor(t, { REDIS_URL: master.url })).says, /ok +Redis: /);
+});
+
+test('the doctor asks each vendor whether its keys work, and prints none', async (t) => {
+  const [openai, anthropic] = [
+    await startVendor(t, new OpenAiServer()),
+    await startVendor(t, new AnthropicServer()),
+  ];
+  openai.keys.add('sk-planted-good-0001');
+  anthropic.keys.add('sk-ant-planted-other');
+  const { code, says } = await doctor(
+    t,
+    {
+      OPENAI_API_KEYS: 'sk-planted-good-0001,sk-planted-bad-00002',
+      OPENAI_BASE_URL: openai.baseUrl,
+      ANTHROPIC_API_KEY: 'sk-ant-planted-refused',
+      ANTHROPIC_BASE_URL: anthropic.baseUrl,
+      XAI_API_KEY: 'xai-planted-unreachable',
+      XAI_BASE_URL: 'http://127.0.0.1:1',
+    },
+    ['--vendors'],
+  );
+  t.is(code, 1);
+  t.regex(says, /ok +vendor openai: OPENAI_API_KEYS, key 1 works/);
+  t.regex(says, /WRONG +vendor openai: OPENAI_API_KEYS, key 2 is refused by 127\.0\.0\.1:\d+ with 401/);
+  t.regex(says, /WRONG +vendor anthropic: ANTHROPIC_API_KEY is refused/);
+  t.regex(says, /WRONG +vendor xai: 127\.0\.0\.1:1 cannot be reached/);
+  t.false(says.includes('planted'), says);
+});
+
+test('the doctor tells the fingerprint of the master key, and whether the vault needs another', async (t) => {
+  const { url } = await createDatabase(t);
+  const node = await startTestNode(t, { databaseUrl: url });
+  await node.stop();
+  const key = (byte: number): string => Buffer.alloc(32, byte).toString('base64');
+  const own = await doctor(t, { DATABASE_URL: url, TROUPE_MASTER_KEY: key(7) });
+  t.regex(
+    own.says,
+    /ok +master key: its fingerprint is [0-9a-f]{32}, and the vault of this database fits it/,
+  );
+  const fingerprint = /fingerprint is ([0-9a-f]{32})/.exec(own.says)?.[1] ?? '';
+  const other = await doctor(t, { DATABASE_URL: url, TROUPE_MASTER_KEY: key(8) });
+  t.is(other.code, 1);
+  t.regex(other.says, new RegExp(`WRONG +master key: .*needs the key with the fingerprint ${fingerprint}`));
+  t.false(own.says.includes(key(7)));
+});
+
+test('the doctor refuses an option that it does not know', async (t) => {
+  const { code, says } = await doctor(t, {}, ['--vendor']);
+  t.is(code, 2);
+  t.regex(says, /there is no option --vendor\. Did you mean "--vendors"\?/);
 });

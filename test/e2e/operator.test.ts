@@ -2,7 +2,7 @@
 import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
 import { operatorToken as token, startTestNode } from '../support/servers/node.js';
-import { sharedNode } from '../support/servers/shared-node.js';
+import { sharedNode, tenantOf } from '../support/servers/shared-node.js';
 import { register } from '../support/builders/tenants.js';
 
 const shared = sharedNode(test);
@@ -39,6 +39,25 @@ test('lists tenants with members and the month, by search, plan and status, in p
   t.is((await client.call('GET', `${base}/tenants?search=no-such-tenant-name`, { token })).json.count, 0);
   const unknown = await client.call('GET', `${base}/tenants/00000000-0000-4000-8000-000000000000`, { token });
   t.is(unknown.json.error, 'tenant_not_found');
+});
+
+test('the operator creates a tenant, with or without an owner', async (t) => {
+  const { client, bootstrap } = await shared.tenant(t);
+  const create = (body: object) => client.call('POST', `${base}/tenants`, { token, body });
+  const made = await create({ name: 'Made for them', plan: 'pro', owner: bootstrap.owner.email });
+  t.is(made.status, 201, made.text);
+  t.like(made.json.data, { name: 'Made for them', plan: 'pro', status: 'active', members: 1 });
+  const theirs = await client.call('GET', '/api/tenants', { token: bootstrap.access_token });
+  t.true(theirs.json.data.some(({ id }: { id: string }) => id === made.json.data.id));
+  t.like((await create({ name: 'Nobody yet' })).json.data, { plan: 'free', members: 0 });
+  const refused = await create({ name: 'Of nobody', owner: 'nobody@test.example' });
+  t.is(refused.status, 400);
+  t.is(refused.json.details.field, 'owner');
+  t.is(
+    (await client.call('POST', `${base}/tenants`, { token: bootstrap.access_token, body: { name: 'x' } }))
+      .status,
+    401,
+  );
 });
 
 test('a suspended tenant is refused everywhere, its turns end, and it works again when resumed', async (t) => {
@@ -197,4 +216,20 @@ test('all nodes tell the same errors, and the operator sees whose they are', asy
   t.like(failed, { tenant, request_id: null });
   t.truthy(failed.execution_id);
   t.true(alike.data.some(({ id }: { id: string }) => id === failed.id));
+
+  const own = async (query: string, who: object = { token: jwt, tenant }) =>
+    (await other.client.call('GET', `/api/v1/errors?${query}`, who)).json;
+  const ids = ({ data }: { data: { id: string }[] }) => data.map(({ id }) => id);
+  t.deepEqual(ids(await own(`agent_id=${agent}`)), [failed.id], 'those of an agent');
+  t.deepEqual(ids(await own(`code=${failed.error}`)), [failed.id], 'those with a code');
+  t.deepEqual(ids(await own(`request_id=${row.request_id}`)), [row.id], 'that of a request');
+  t.deepEqual(ids(await own(`id=${row.id}`)), [row.id]);
+  t.deepEqual(ids(await own('start_date=2999-01-01')), []);
+  const first = await own('limit=1');
+  t.deepEqual(ids(first), [failed.id], 'newest first');
+  t.deepEqual(ids(await own(`limit=1&cursor=${first.next_cursor}`)), [row.id], 'page by page');
+  t.false('tenant' in first.data[0]);
+  const stranger = await tenantOf(one, 'another tenant');
+  const them = { token: stranger.bootstrap.access_token, tenant: stranger.bootstrap.tenant_id };
+  t.deepEqual(ids(await own('', them)), [], "no tenant sees another's errors");
 });

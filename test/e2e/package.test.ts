@@ -34,7 +34,7 @@ async function run(file: string, environment: Readonly<Record<string, string>> =
 test('the package holds what runs, and no sources, tests or scripts', (t) => {
   const foreign = installed.files.filter(
     (path) =>
-      !/^(?:bin|dist\/(?:cluster|console|generated|src)|client\/dist|migrations|src\/app\/playground\/page|cluster\/membership\/redis)\//.test(
+      !/^(?:bin|dist\/(?:cluster|console|generated|src|widget)|client\/dist|migrations|src\/app\/playground\/page|cluster\/membership\/redis)\//.test(
         path,
       ) && !/^(?:cluster\/README|README|CHANGELOG|SECURITY)\.md$|^package\.json$/.test(path),
   );

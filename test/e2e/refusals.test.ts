@@ -62,6 +62,7 @@ const withoutPermission = new Set([
   'tenants.plan',
   'keys.create',
   'operator.tenants',
+  'operator.tenant-create',
   'operator.tenant',
   'operator.tenant-suspend',
   'operator.tenant-resume',
@@ -73,9 +74,16 @@ const withoutPermission = new Set([
   'operator.usage',
   'operator.errors',
   'cluster.read',
+  'cluster.drain',
   'metrics.read',
   'mcp.protected-resource',
   'mcp.protected-resource-of-path',
+  // What a visitor of a page may do, its public key and its secret say (test/e2e/public-keys.test.ts).
+  'visitors.create',
+  'visitors.stream',
+  'visitors.continue',
+  'visitors.cancel',
+  'visitors.messages',
   // Each tool has a permission of its own.
   'mcp.request',
 ]);
@@ -124,14 +132,14 @@ async function strangers({ node, own }: House, operation: Operation): Promise<st
     ...fromElsewhere,
     ...bodyOf(operation),
   });
-  return expected(operation, 'a stranger', status, json, 401, codeOf(operation, 'authentication_required'));
+  return expected(operation, 'a stranger', status, json, 401, codeWithout(operation));
 }
 
 async function wrongKinds({ node, own }: House, operation: Operation): Promise<string[]> {
   const { credentials } = operation.access;
   const wrong: string[] = [];
   const path = pathOf(operation, own.tenantId);
-  const code = codeOf(operation, 'authentication_required');
+  const code = codeWithout(operation);
   if (credentials.size === 0) return [];
   if (!credentials.has('key') && !operation.access.anonymous) {
     const { status, json } = await node.client.call(operation.method, path, {
@@ -214,6 +222,12 @@ function pathOf({ path, access }: Operation, tenantId: string): string {
 
 function bodyOf({ method }: Operation): { body?: unknown } {
   return method === 'GET' || method === 'DELETE' ? {} : { body: {} };
+}
+
+/** The error for a missing credential. A public key is part of the path, so there is always one, of nobody. */
+function codeWithout(operation: Operation): string {
+  const isInPath = operation.access.credentials.has('public-key');
+  return codeOf(operation, isInPath ? 'invalid_api_key' : 'authentication_required');
 }
 
 function codeOf({ dialect }: Operation, code: Parameters<typeof spelled>[0]): string {

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import type { Json } from '../support/clients/client.js';
+import { ask } from '../support/clients/direct-calls.js';
+import { ownerView } from '../support/database/owner-view.js';
 import type { TenantNode } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 
@@ -34,4 +36,47 @@ test('turns are counted by status, of one agent or of all', async (t) => {
   t.is((await get(node, `turns?agent_id=${bootstrap.agent_id}`)).data.total, 2);
   t.is((await get(node, `turns?agent_id=${randomUUID()}`)).data.total, 0);
   t.is((await get(await shared.tenant(t), 'turns')).data.total, 0, 'those of other tenants are not counted');
+});
+
+test('one call is read by its id, with why it failed and which attempts it took', async (t) => {
+  const node = await shared.tenant(t);
+  const { client, bootstrap, databaseUrl } = node;
+  await ask(node, { model: 'sim.echo', query: 'Look at me' });
+  const said = await client.call('POST', `/api/v2/agents/${bootstrap.agent_id}/stream`, {
+    key: bootstrap.api_key,
+    body: { message: 'hello' },
+  });
+  t.is(said.status, 200);
+  // What a vendor that does not answer would leave.
+  const owner = await ownerView(databaseUrl);
+  await owner.query(
+    "update calls set status = 'error', failure = 'timeout' where tenant_id = $1 and execution_id is null",
+    [bootstrap.tenant_id],
+  );
+  await owner.end();
+  const { data: rows } = await get(node, 'logs?order_dir=asc');
+  const [direct, ofTurn] = rows as readonly Json[];
+  t.like(direct, {
+    model: 'sim.echo',
+    first_model: 'sim.echo',
+    status: 'error',
+    failure: 'timeout',
+    session_id: null,
+    execution_id: null,
+  });
+  t.like(ofTurn, { status: 'success', failure: null });
+  t.truthy(ofTurn?.session_id);
+  for (const row of [direct, ofTurn]) {
+    const { attempts, ...entry } = (await get(node, `logs/${row?.id}`)).data;
+    t.deepEqual(entry, row);
+    t.is(attempts.length, 1);
+    t.like(attempts[0], { number: 1, provider: 'sim', outcome: 'completed', failure: null });
+  }
+  const other = (await shared.tenant(t)).bootstrap;
+  const refused = await client.call('GET', `/api/telemetry/logs/${direct?.id}`, {
+    token: other.access_token,
+    tenant: other.tenant_id,
+  });
+  t.is(refused.status, 404);
+  t.is(refused.json.error.code, 'NOT_FOUND');
 });

@@ -126,3 +126,15 @@ test('a run that fails without a failed test counts, and the list of failures is
   t.deepEqual(lines.slice(-3), ['and 51 more', '2 runs, 2 failed, 151 different failures', '']);
   t.is(lines.length, 103);
 });
+
+test('the slowest files of a run come first, with the time of all', async (t) => {
+  const script = new URL('../../../scripts/slowest-tests.mjs', import.meta.url).href;
+  const { slowestTests } = (await import(script)) as { slowestTests: (notes: string) => string };
+  const notes = '{"file":"a.test.js","ms":900}\n{"file":"b.test.js","ms":12300}\n';
+  t.deepEqual(slowestTests(notes).split('\n'), [
+    '── the slowest of 2 files, which took 13.2 s one after another',
+    '  12.3 s  b.test.js',
+    '   0.9 s  a.test.js',
+    '',
+  ]);
+});

@@ -21,7 +21,7 @@ import { ClusterError } from '../../errors.js';
 import type { Member } from '../../membership/membership.js';
 import type { PeerProbe, ProbeAnswer, ProbeReply, ProbeRequest } from '../../membership/peer-probe.js';
 import type { Random, Time } from '../../time/time.js';
-import { protocolVersion } from '../handshake.js';
+import { spokenProtocols } from '../protocol.js';
 import { LinkTroubles } from '../link-troubles.js';
 import type { Listener, Pipe, Transport } from '../pipe.js';
 import { ProbeLinks } from '../probe-links.js';
@@ -73,8 +73,7 @@ export class GrpcPeers implements Transport, PeerProbe {
         purpose: 'probes',
         // The asker sets its own, shorter time-out.
         timeoutMs: config.greetingMs,
-        protocolMin: protocolVersion,
-        protocolMax: protocolVersion,
+        protocols: spokenProtocols,
       },
       time,
       random,

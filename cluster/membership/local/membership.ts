@@ -6,6 +6,7 @@ import { emptyView, makeView } from '../view.js';
 /** Membership of a single node: a view of itself, and no lease to lose. */
 export class LocalMembership implements Membership {
   readonly self: Member;
+  readonly leavers = { members: () => [], why: () => undefined };
   readonly #listeners = new Set<(view: View) => void>();
   #view: View = emptyView;
   #standing: Standing = 'joining';
@@ -20,6 +21,10 @@ export class LocalMembership implements Membership {
 
   standing(): Standing {
     return this.#standing;
+  }
+
+  leaseAgeMs(): undefined {
+    return undefined;
   }
 
   onView(listener: (view: View) => void): () => void {

@@ -2,6 +2,7 @@ import { ClusterError } from '../../errors.js';
 import { processId, viewNumber } from '../../ids/ids.js';
 import type { Departed, Lease, Snapshot, StoredLease } from '../member-store.js';
 import type { Member, Role, View } from '../membership.js';
+import { readVersion } from '../stated-version.js';
 import { makeView } from '../view.js';
 
 /** The part of a lease record after the renewal count and times; `renew.lua` reads its first word. */
@@ -88,7 +89,15 @@ function parseMember(value: unknown): Member {
   ) {
     throw badRecord('a member lacks a field or has one of the wrong type');
   }
-  return { process: processId(process), address, weight, roles: roles.filter(isRole), host, pid };
+  return {
+    process: processId(process),
+    address,
+    weight,
+    roles: roles.filter(isRole),
+    host,
+    pid,
+    ...readVersion(value),
+  };
 }
 
 /** Ignores roles that only a newer version knows. */

@@ -1,57 +1,44 @@
-import createClient from 'openapi-fetch';
-import type { paths } from '#api/openapi';
-import { accessToken, endedElsewhere, type Session, session } from '../session/session';
-import { type ApiError, apiErrorOf, isRefusedToken } from './errors';
+import { ConnectionError, createClient, refusalIn } from '@troupe/client';
+import { accessToken, endedElsewhere, session } from '../session/session';
 
 /**
  * The one place where the console talks to the API. Each request names the tenant on screen and carries the access token.
- * A token that was refused is renewed once; if that fails too, the sign-in has ended.
+ * A token that was refused is renewed once; if that fails too, the sign-in has ended. Repeats are left to the queries,
+ * which show what they wait for.
  */
-export const api = createClient<paths, 'application/json'>({
+export const troupe = createClient({
   baseUrl: location.origin,
-  fetch: authorizedFetch,
+  retries: 0,
+  tenantId: () => session.get()?.tenantId,
+  accessToken: async ({ isRefused }) => {
+    if (session.get() === null) return undefined;
+    const token = await accessToken({ renew: isRefused });
+    if (token === undefined) endedElsewhere();
+    return token;
+  },
 });
 
-/** For operations that require the tenant by name; all others get it from `authorizedFetch`. */
+/** Every operation by path. */
+export const { api } = troupe;
+
+/** For operations that require the tenant by name; all others get it from the client. */
 export function tenantHeader(): { readonly 'x-tenant-id': string } {
   return { 'x-tenant-id': session.get()?.tenantId ?? '' };
 }
 
-export async function authorizedFetch(input: Request): Promise<Response> {
-  const signedIn = session.get();
-  if (signedIn === null) return fetch(input);
-  const again = input.clone();
-  const first = await fetch(withCredential(input, await accessToken(), signedIn));
-  if (first.status !== 401 || !(await isRefusedToken(first))) return first;
-  const token = await accessToken({ renew: true });
-  if (token === undefined) {
-    endedElsewhere();
-    return first;
-  }
-  return fetch(withCredential(again, token, signedIn));
-}
-
-function withCredential(request: Request, token: string | undefined, { tenantId }: Session): Request {
-  const { headers } = request;
-  if (token !== undefined && !headers.has('authorization')) headers.set('authorization', `Bearer ${token}`);
-  if (tenantId !== undefined && !headers.has('x-tenant-id')) headers.set('x-tenant-id', tenantId);
-  return request;
-}
-
-/** The answer of a call; throws an `ApiError` where the API refused it. */
+/** The answer of a call; throws an `ApiError` where the API refused it, a `ConnectionError` where none came. */
 export async function take<Data>(
   call: Promise<{ data?: Data; error?: unknown; response: Response }>,
 ): Promise<Data> {
   const { data, error, response } = await call.catch((cause: unknown): never => {
-    throw unreachable(cause);
+    throw cause instanceof ConnectionError ? unreachable(cause) : cause;
   });
-  if (!response.ok) throw apiErrorOf(response, error);
+  if (!response.ok) throw refusalIn(response, error, Date.now());
   return data as Data;
 }
 
-function unreachable(cause: unknown): unknown {
-  if (cause instanceof DOMException && cause.name === 'AbortError') return cause;
-  return apiErrorOf(undefined, undefined, cause);
+export function unreachable(cause: unknown): ConnectionError {
+  return new ConnectionError('The server could not be reached. Check the connection and try again.', {
+    cause,
+  });
 }
-
-export type { ApiError };

@@ -1,14 +1,12 @@
+import type { ConnectionState, Frame } from '@troupe/client';
 import { useEffect, useRef, useState } from 'react';
-import { authorizedFetch } from './client';
-import { readEvents, type SentEvent } from './event-stream';
+import { troupe } from './client';
 import type { Liveness } from './realtime';
-
-const waitsMs = [250, 500, 1_000, 2_000, 5_000, 10_000];
 
 interface Following {
   /** Each time the stream is open: what happened before is not told. */
   opened(): void;
-  receive(event: SentEvent): void;
+  receive(frame: Frame): void;
 }
 
 /**
@@ -47,35 +45,16 @@ async function keepOpen(
   tell: (liveness: Liveness) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  let failures = 0;
-  while (!signal.aborted) {
-    tell('connecting');
-    try {
-      const response = await authorizedFetch(new Request(location.origin + path, { signal }));
-      // Another attempt does not help: the role, or what is followed, is not there.
-      if (response.status === 403 || response.status === 404) return tell('off');
-      if (!response.ok || response.body === null) throw new Error(`the stream answered ${response.status}`);
-      failures = 0;
-      tell('live');
-      latest.current.opened();
-      await readEvents(response.body, (event) => latest.current.receive(event));
-    } catch {
-      // The connection broke or was refused: it is opened again below.
-    }
-    if (signal.aborted) return;
-    tell('connecting');
-    await pause(waitsMs[Math.min(failures, waitsMs.length - 1)] ?? 10_000, signal);
-    failures += 1;
+  tell('connecting');
+  const onConnection = (state: ConnectionState): void => {
+    tell(state === 'open' ? 'live' : 'connecting');
+    if (state === 'open') latest.current.opened();
+  };
+  try {
+    for await (const frame of troupe.realtime.follow(path, { signal, onConnection }))
+      latest.current.receive(frame);
+  } catch {
+    // Nobody looks any more, or another attempt does not help: the role, or what is followed, is not there.
+    if (!signal.aborted) tell('off');
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    const stop = (): void => {
-      clearTimeout(timer);
-      resolve();
-    };
-    signal.addEventListener('abort', stop, { once: true });
-  });
 }

@@ -1,11 +1,11 @@
 import { QueryClient, useInfiniteQuery, type UseInfiniteQueryResult } from '@tanstack/react-query';
 import { useSession } from '../session/use-session';
-import { ApiError } from './errors';
+import { ApiError, ConnectionError } from './errors';
 
 /** Another attempt helps only where no answer came, or where the node said that it may. */
 function mayRetry(failures: number, error: unknown): boolean {
-  if (!(error instanceof ApiError)) return false;
-  return failures < 2 && (error.status === 0 || error.status === 503);
+  const isPassing = error instanceof ConnectionError || (error instanceof ApiError && error.status === 503);
+  return failures < 2 && isPassing;
 }
 
 export const queries = new QueryClient({
@@ -37,10 +37,24 @@ export interface Pages<Row> {
 export function usePages<Row>(
   key: readonly unknown[],
   read: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<Row>>,
-  options: { readonly enabled?: boolean; readonly refetchInterval?: number } = {},
+  options: PagesOptions = {},
+): Pages<Row> {
+  return usePagesOf(useKey(...key), read, options);
+}
+
+export interface PagesOptions {
+  readonly enabled?: boolean;
+  readonly refetchInterval?: number;
+}
+
+/** The same for a list of no tenant: `queryKey` is whole. */
+export function usePagesOf<Row>(
+  queryKey: readonly unknown[],
+  read: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<Row>>,
+  options: PagesOptions = {},
 ): Pages<Row> {
   const query = useInfiniteQuery({
-    queryKey: useKey(...key),
+    queryKey,
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) => read(pageParam, signal),
     getNextPageParam: (page: Page<Row>) => page.next,

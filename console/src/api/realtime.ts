@@ -1,16 +1,10 @@
+import type { ConnectionState, RealtimeEvent } from '@troupe/client';
 import { useEffect, useRef } from 'react';
-import { accessToken, session, signingOut } from '../session/session';
+import { session, signingOut } from '../session/session';
 import { useValue, Value } from '../session/value';
-import { readEvents } from './event-stream';
+import { troupe } from './client';
 
-/** One event of the tenant, as `GET /api/v1/realtime/events` sends it. */
-export interface RealtimeEvent {
-  readonly id: string;
-  readonly type: string;
-  readonly tenant_id: string;
-  readonly at: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
+export type { RealtimeEvent } from '@troupe/client';
 
 export type Liveness = 'off' | 'connecting' | 'live';
 
@@ -24,7 +18,6 @@ const listeners = new Set<Listener>();
 export const liveness = new Value<Liveness>('off');
 /** The node keeps events for ten minutes. */
 const keptMs = 9 * 60_000;
-const waitsMs = [250, 500, 1_000, 2_000, 5_000, 10_000];
 
 let running: AbortController | undefined;
 /** Nobody saw the page: events were missed since the connection was open last. */
@@ -47,62 +40,25 @@ function stop(): void {
 }
 
 async function follow(signal: AbortSignal): Promise<void> {
-  const tenantId = session.get()?.tenantId;
-  if (tenantId === undefined) return;
-  let last: string | undefined;
-  let lastSeenMs = Date.now();
-  let failures = 0;
-  while (!signal.aborted) {
-    liveness.set('connecting');
-    try {
-      const token = await accessToken();
-      if (token === undefined || signal.aborted) return;
-      const response = await fetch('/api/v1/realtime/events', {
-        headers: {
-          authorization: `Bearer ${token}`,
-          'x-tenant-id': tenantId,
-          ...(last === undefined ? {} : { 'last-event-id': last }),
-        },
-        signal,
-      });
-      if (response.status === 401) await accessToken({ renew: true });
-      if (response.status === 403) return;
-      if (!response.ok || response.body === null) throw new Error(`the stream answered ${response.status}`);
-      if (away || (failures > 0 && (last === undefined || Date.now() - lastSeenMs > keptMs))) {
-        away = false;
+  if (session.get()?.tenantId === undefined) return;
+  let lostAtMs: number | undefined;
+  liveness.set('connecting');
+  const onConnection = (state: ConnectionState): void => {
+    if (state === 'lost') lostAtMs ??= Date.now();
+    else {
+      if (away || (lostAtMs !== undefined && Date.now() - lostAtMs > keptMs))
         for (const { resumed } of listeners) resumed();
-      }
-      failures = 0;
-      liveness.set('live');
-      await readEvents(response.body, ({ id, data }) => {
-        lastSeenMs = Date.now();
-        if (id !== undefined) last = id;
-        if (data === undefined) return;
-        const event = JSON.parse(data) as RealtimeEvent;
-        for (const { receive } of listeners) receive(event);
-      });
-    } catch {
-      // The connection broke or was refused: it is opened again below.
+      away = false;
+      lostAtMs = undefined;
     }
-    if (signal.aborted) return;
-    failures += 1;
-    liveness.set('connecting');
-    await pause(waitsMs[Math.min(failures, waitsMs.length) - 1] ?? 10_000, signal);
+    liveness.set(state === 'open' ? 'live' : 'connecting');
+  };
+  try {
+    for await (const event of troupe.realtime.events({ signal, onConnection }))
+      for (const { receive } of listeners) receive(event);
+  } catch {
+    // Nobody listens any more, or the role may not: `start` says that it is off.
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer);
-        resolve();
-      },
-      { once: true },
-    );
-  });
 }
 
 signingOut.subscribe(() => {

@@ -1,6 +1,6 @@
 import { createLazyRoute, Outlet, useRouter } from '@tanstack/react-router';
 import { Menu as MenuIcon, X } from 'lucide-react';
-import { useEffect, useState } from 'react';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import { queries } from '../api/queries';
 import { session } from '../session/session';
 import { useValue } from '../session/value';
@@ -13,6 +13,10 @@ import { TenantSwitch } from './tenant-switch';
 import { Unverified } from './unverified';
 
 export const Route = createLazyRoute('/frame')({ component: Frame });
+
+const CreateTenant = lazy(() =>
+  import('./create-tenant').then((module) => ({ default: module.CreateTenant })),
+);
 
 /** The sidebar beside the screen; on a phone it slides over it. */
 function Frame() {
@@ -73,7 +77,10 @@ function Frame() {
         <main id="content" tabIndex={-1} className="min-w-0 flex-1 outline-none">
           {present.tenantId === undefined ? (
             <Empty title="You belong to no tenant">
-              <p>Ask an owner or admin for an invitation, or register another account.</p>
+              <p>Ask an owner or admin for an invitation, or create a tenant of your own.</p>
+              <Suspense>
+                <CreateTenant />
+              </Suspense>
             </Empty>
           ) : (
             // Another tenant is another page: no state of one is left in the other.

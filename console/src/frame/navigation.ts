@@ -11,6 +11,8 @@ export interface NavigationEntry {
   readonly group: (typeof groups)[number];
   /** Hidden from people without it; absent: shown to every member of a tenant. */
   readonly permission?: Permission;
+  /** Not in the sidebar: most people who sign in have no use for it. */
+  readonly paletteOnly?: true;
   /** Further words under which the palette finds it. */
   readonly words?: string;
 }

@@ -8,7 +8,10 @@ export function Sidebar({ onNavigate }: { readonly onNavigate: () => void }) {
   const { tenants, tenantId } = useSession();
   const role = tenants.find(({ id }) => id === tenantId)?.role;
   const visible = entries.filter(
-    ({ permission }) => role !== undefined && (permission === undefined || roleAllows(role, permission)),
+    ({ permission, paletteOnly }) =>
+      paletteOnly !== true &&
+      role !== undefined &&
+      (permission === undefined || roleAllows(role, permission)),
   );
   return (
     <nav aria-label="Screens" className="flex h-full flex-col overflow-y-auto px-2 pb-4">

@@ -22,16 +22,7 @@ export function Contents({
         <p className="px-2 text-xs text-muted" role="status">
           {found.length === 1 ? '1 operation' : `${found.length} operations`}
         </p>
-        <ul>
-          {found.map((operation) => (
-            <Entry
-              key={operation.operationId}
-              operation={operation}
-              address={address}
-              onNavigate={onNavigate}
-            />
-          ))}
-        </ul>
+        <Entries operations={found} {...{ address, onNavigate }} />
       </div>
     );
   }
@@ -57,16 +48,7 @@ export function Contents({
         <li key={name}>
           <Plain href={`#${name}`} title={title} isHere={address === name} isGroup onNavigate={onNavigate} />
           {(address === name || address.startsWith(`${name}.`)) && (
-            <ul className="mb-1">
-              {operations.map((operation) => (
-                <Entry
-                  key={operation.operationId}
-                  operation={operation}
-                  address={address}
-                  onNavigate={onNavigate}
-                />
-              ))}
-            </ul>
+            <Entries operations={operations} {...{ address, onNavigate }} />
           )}
         </li>
       ))}
@@ -98,6 +80,24 @@ function Plain({
     >
       {title}
     </a>
+  );
+}
+
+function Entries({
+  operations,
+  address,
+  onNavigate,
+}: {
+  readonly operations: readonly Operation[];
+  readonly address: string;
+  readonly onNavigate: () => void;
+}) {
+  return (
+    <ul className="mb-1">
+      {operations.map((operation) => (
+        <Entry key={operation.operationId} {...{ operation, address, onNavigate }} />
+      ))}
+    </ul>
   );
 }
 

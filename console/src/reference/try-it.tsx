@@ -1,5 +1,5 @@
 import { useRef, useState } from 'react';
-import { authorizedFetch } from '../api/client';
+import { troupe } from '../api/client';
 import { Badge } from '../ui/badge';
 import { Button } from '../ui/button';
 import { TextArea, TextField } from '../ui/field';
@@ -168,7 +168,7 @@ async function request(
     signal,
     ...(filled.body !== undefined && { body: filled.body }),
   });
-  const response = await (key === '' ? authorizedFetch(asked) : fetch(asked));
+  const response = await (key === '' ? troupe.fetch(asked) : fetch(asked));
   const head = {
     status: `${response.status} ${response.statusText}`.trim(),
     isGood: response.ok,

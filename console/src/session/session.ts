@@ -1,4 +1,4 @@
-import { apiErrorOf } from '../api/errors';
+import { ConnectionError, refusalIn } from '@troupe/client';
 import { storedText } from './stored-text';
 import { Value } from './value';
 
@@ -53,10 +53,12 @@ async function send(method: string, path: string, body?: unknown): Promise<Answe
         : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
     });
   } catch (cause) {
-    throw apiErrorOf(undefined, undefined, cause);
+    throw new ConnectionError('The server could not be reached. Check the connection and try again.', {
+      cause,
+    });
   }
   const answer = (await response.json().catch(() => undefined)) as { data?: Answer | null } | undefined;
-  if (!response.ok) throw apiErrorOf(response, answer);
+  if (!response.ok) throw refusalIn(response, answer, Date.now());
   return answer?.data ?? null;
 }
 

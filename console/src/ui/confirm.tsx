@@ -1,6 +1,7 @@
 import { AlertDialog } from '@base-ui/react/alert-dialog';
 import { type ReactNode, useState } from 'react';
 import { Button } from './button';
+import { useFocusBefore } from './focus-before';
 import { failed } from './toasts';
 
 /**
@@ -26,6 +27,7 @@ export function Confirm({
   readonly danger?: boolean;
 }) {
   const [busy, setBusy] = useState(false);
+  const before = useFocusBefore(open);
   const run = (): void => {
     setBusy(true);
     action()
@@ -36,7 +38,10 @@ export function Confirm({
     <AlertDialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
       <AlertDialog.Portal>
         <AlertDialog.Backdrop className="fixed inset-0 z-40 bg-black/45" />
-        <AlertDialog.Popup className="fixed top-1/2 left-1/2 z-50 w-[calc(100vw-2rem)] max-w-md -translate-x-1/2 -translate-y-1/2 rounded-xl border border-line bg-raised p-4 text-text shadow-2xl outline-none">
+        <AlertDialog.Popup
+          finalFocus={before}
+          className="fixed top-1/2 left-1/2 z-50 w-[calc(100vw-2rem)] max-w-md -translate-x-1/2 -translate-y-1/2 rounded-xl border border-line bg-raised p-4 text-text shadow-2xl outline-none"
+        >
           <AlertDialog.Title className="text-base font-semibold">{title}</AlertDialog.Title>
           <AlertDialog.Description render={<div />} className="mt-2 text-sm text-muted">
             {children}

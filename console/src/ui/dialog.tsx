@@ -3,6 +3,7 @@ import { X } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { IconButton } from './button';
 import { cx } from './cx';
+import { useFocusBefore } from './focus-before';
 
 /** A window over the page. Escape and a click beside it close it. */
 export function Dialog({
@@ -20,11 +21,13 @@ export function Dialog({
   readonly children: ReactNode;
   readonly wide?: boolean;
 }) {
+  const before = useFocusBefore(open);
   return (
     <Base.Root open={open} onOpenChange={(next) => !next && onClose()}>
       <Base.Portal>
         <Base.Backdrop className="fixed inset-0 z-40 bg-black/45" />
         <Base.Popup
+          finalFocus={before}
           className={cx(
             'fixed top-1/2 left-1/2 z-50 flex max-h-[calc(100dvh-2rem)] w-[calc(100vw-2rem)] -translate-x-1/2 -translate-y-1/2 flex-col rounded-xl border border-line bg-raised text-text shadow-2xl outline-none',
             wide ? 'max-w-3xl' : 'max-w-md',

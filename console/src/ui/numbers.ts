@@ -17,3 +17,12 @@ export function dollars(value: number): string {
 
 export const percent = (value: number): string =>
   `${value.toLocaleString(undefined, { maximumFractionDigits: 1 })} %`;
+
+const units = ['bytes', 'kB', 'MB', 'GB'] as const;
+
+/** `820 bytes`, `1.4 MB`. */
+export function bytes(value: number): string {
+  const power = value < 1_000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(value) / 3));
+  const shown = value / 1_000 ** power;
+  return `${shown.toLocaleString(undefined, { maximumFractionDigits: power === 0 ? 0 : 1 })} ${units[power]}`;
+}

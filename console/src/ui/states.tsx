@@ -62,11 +62,11 @@ export function Missing({ what = 'This page' }: { readonly what?: string }) {
 export function Failure({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
   if (isForbidden(error)) return <Forbidden />;
   if (isMissing(error)) return <Missing what="What you look for" />;
-  const requestId = error instanceof ApiError ? error.requestId : null;
+  const requestId = error instanceof ApiError ? error.requestId : undefined;
   return (
     <Message title="This could not be loaded" role="alert">
       <p className="text-muted">{error instanceof Error ? error.message : 'An unexpected error occurred.'}</p>
-      {requestId !== null && (
+      {requestId !== undefined && (
         <p className="flex items-center gap-1 text-xs text-muted">
           Request <code className="font-mono">{requestId}</code>
           <CopyButton text={requestId} label="Copy the request id" />

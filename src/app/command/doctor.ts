@@ -3,15 +3,29 @@ import { systemTime } from '../../../cluster/index.js';
 import { describeLinkProtection, LinkProtectionError } from '../../infra/runtime/index.js';
 import { readSettings, type Settings, SettingsError } from '../../kernel/config/index.js';
 import { examineDatabase, examineRedis, runningEmbeddedPostgres } from '../../infra/storage/index.js';
-import { type Command, reasonsOf } from './command.js';
+import { didYouMean } from '../../kernel/closest-name.js';
+import { fingerprintOf, neededMasterKeys } from '../../tenancy/vault/index.js';
+import { knownMasterKeys } from './backup.js';
+import { type Command, reasonsOf, usageError } from './command.js';
 import { bytesNeededBy, openDataFolder } from './data-folder.js';
 import type { Finding } from './finding.js';
 import { checkOutsideServices } from './outside-services.js';
 import { databaseVersionMin, serviceProblem } from './services.js';
+import { checkVendors } from './vendor-checks.js';
+import { checkNodes, checkOwnVersion, checkSchema } from './versions.js';
+
+const commandUsage = 'doctor [--vendors]';
+const options = ['--vendors'];
 
 export const doctorCommand: Command = {
-  run: async (_rest, environment) => {
-    const findings: Finding[] = [checkRuntime()];
+  options,
+  help: `Usage: troupe ${commandUsage}
+  check every dependency and suggest fixes; the exit code is 1 if something is wrong
+  --vendors   ask each model vendor whether its keys work; lists models, which costs nothing
+`,
+  run: async (rest, environment) => {
+    refuseUnknown(rest);
+    const findings: Finding[] = [checkRuntime(), checkOwnVersion()];
     let settings: Settings | undefined;
     try {
       settings = readSettings(environment);
@@ -21,13 +35,24 @@ export const doctorCommand: Command = {
       for (const says of error.problems) findings.push({ what: 'settings', state: 'wrong', says });
     }
     if (settings !== undefined) {
+      const database = await checkDatabase(settings);
+      const vendors = rest.includes('--vendors') ? await checkVendors(settings) : [];
       findings.push(
         await checkFolder(settings.dataDir),
-        ...(await checkDatabase(settings)),
+        ...database.findings,
         await checkRedis(settings),
+        await checkLinks(settings),
+        await checkMasterKey(settings, database.masterKeys),
+        ...(await checkOutsideServices(settings)),
+        ...vendors,
       );
-      findings.push(await checkLinks(settings));
-      findings.push(checkMasterKey(settings), ...(await checkOutsideServices(settings)));
+      const { databaseUrl, redisUrl } = settings;
+      const areThere = !findings.some(
+        ({ what, state }) => /PostgreSQL|Redis/.test(what) && state === 'wrong',
+      );
+      if (databaseUrl !== undefined && redisUrl !== undefined && areThere) {
+        findings.push(await checkNodes({ databaseUrl, redisUrl }));
+      }
     }
     const marks = { ok: '  ok     ', warning: '  warn   ', wrong: '  WRONG  ' };
     process.stdout.write(
@@ -57,22 +82,30 @@ async function checkFolder(folder: string): Promise<Finding> {
   }
 }
 
-async function checkDatabase(settings: Settings): Promise<readonly Finding[]> {
+function refuseUnknown(rest: readonly string[]): void {
+  const unknown = rest.find((word) => !options.includes(word));
+  if (unknown === undefined) return;
+  throw usageError(`there is no option ${unknown}.${didYouMean(unknown, options)}`, commandUsage);
+}
+
+interface ExaminedDatabase {
+  readonly findings: readonly Finding[];
+  /** The fingerprints of the master keys that its vault needs; undefined if they cannot be read. */
+  readonly masterKeys: readonly string[] | undefined;
+}
+
+async function checkDatabase(settings: Settings): Promise<ExaminedDatabase> {
   const what = 'PostgreSQL';
   const url =
     settings.databaseUrl ?? (await runningEmbeddedPostgres(join(resolve(settings.dataDir), 'postgres')));
   if (url === undefined) {
-    return [
-      {
-        what,
-        state: 'warning',
-        says: 'DATABASE_URL is unset; `troupe start` runs its own database, `troupe serve` needs this setting',
-      },
-    ];
+    const says =
+      'DATABASE_URL is unset; `troupe start` runs its own database, `troupe serve` needs this setting';
+    return { findings: [{ what, state: 'warning', says }], masterKeys: undefined };
   }
   try {
-    const facts = await examineDatabase(url, systemTime);
-    const found: Finding[] = [{ what, state: 'ok', says: `${facts.version} responds` }];
+    const facts = await examineDatabase(url, systemTime, neededMasterKeys);
+    const found: Finding[] = [{ what, state: 'ok', says: `${facts.version} responds` }, checkSchema(facts)];
     const add = (state: Finding['state'], says: string): void => void found.push({ what, state, says });
     if (facts.versionNumber < databaseVersionMin)
       add('wrong', `${facts.version} is too old; 15 or later is needed`);
@@ -103,15 +136,10 @@ async function checkDatabase(settings: Settings): Promise<readonly Finding[]> {
         `its clock and the clock of this machine differ by ${Math.round(facts.clockAheadMs)} ms; synchronise both with NTP`,
       );
     }
-    return found;
+    return { findings: found, masterKeys: facts.ids };
   } catch (error) {
-    return [
-      {
-        what,
-        state: 'wrong',
-        says: serviceProblem({ variable: 'DATABASE_URL', url }, error).message,
-      },
-    ];
+    const says = serviceProblem({ variable: 'DATABASE_URL', url }, error).message;
+    return { findings: [{ what, state: 'wrong', says }], masterKeys: undefined };
   }
 }
 
@@ -163,12 +191,23 @@ async function checkLinks(settings: Settings): Promise<Finding> {
   }
 }
 
-function checkMasterKey({ masterKey }: Settings): Finding {
-  return masterKey === undefined
-    ? {
-        what: 'master key',
-        state: 'warning',
-        says: 'TROUPE_MASTER_KEY is unset; `troupe serve` needs it; create one with openssl rand -base64 32',
-      }
-    : { what: 'master key', state: 'ok', says: 'TROUPE_MASTER_KEY is set' };
+/** The fingerprint tells keys apart and reveals nothing about them. */
+async function checkMasterKey(settings: Settings, needed: readonly string[] | undefined): Promise<Finding> {
+  const what = 'master key';
+  const keys = (await knownMasterKeys(settings)).map(fingerprintOf);
+  const [first] = keys;
+  if (first === undefined) {
+    const says =
+      'TROUPE_MASTER_KEY is unset; `troupe serve` needs it; create one with openssl rand -base64 32';
+    return { what, state: 'warning', says };
+  }
+  const [missing] = (needed ?? []).filter((id) => !keys.includes(id));
+  if (missing !== undefined) {
+    const says =
+      `its fingerprint is ${first}, but the vault of this database needs the key with the fingerprint ${missing}; ` +
+      'set that key as TROUPE_MASTER_KEY, or among TROUPE_MASTER_KEYS_PREVIOUS';
+    return { what, state: 'wrong', says };
+  }
+  const fits = needed === undefined || needed.length === 0 ? '' : ', and the vault of this database fits it';
+  return { what, state: 'ok', says: `its fingerprint is ${first}${fits}` };
 }

@@ -106,8 +106,8 @@ const operatorCommands: readonly Listed[] = [
   },
   {
     name: 'doctor',
-    arguments: 'doctor',
-    summary: 'check every dependency and suggest fixes',
+    arguments: 'doctor [--vendors]',
+    summary: 'check every dependency and suggest fixes; --vendors asks each vendor whether its keys work',
     open: async () => (await import('./doctor.js')).doctorCommand,
   },
   {

@@ -7,7 +7,7 @@ import { type Command, CommandError } from './command.js';
 import { openDataFolder } from './data-folder.js';
 import { requirePorts } from './ports.js';
 import { requireDatabase, requireRedis } from './services.js';
-import { stopSignal } from './signals.js';
+import { drainAsked, stopSignal } from './signals.js';
 
 /** The time for running requests to finish after SIGTERM; orchestrators usually kill after 30 s. */
 const drainMsMax = 25_000;
@@ -42,15 +42,16 @@ export const serveCommand: Command = {
     await requireDatabase(settings.databaseUrl ?? '');
     await requireRedis(settings.redisUrl ?? '');
     const stopping = stopSignal();
-    const node = await startNode({ settings, nodeId, log });
+    const drained = drainAsked();
+    const node = await startNode({ settings, nodeId, log, onLeaveAsked: drained.ask });
     log.logger.info({ url: node.baseUrl }, 'serving');
     const lost = node.lost.then(() => 'lease lost' as const);
-    const why = await Promise.race([stopping, lost]);
+    const why = await Promise.race([stopping, drained.asked, lost]);
     if (why === 'lease lost') {
       log.logger.fatal('this process lost its lease; it exits when its open requests have ended');
       process.exitCode = leaseLostExitCode;
     } else {
-      log.logger.info({ signal: why }, 'stopping');
+      log.logger.info({ reason: why }, 'stopping');
     }
     await node.stop(AbortSignal.timeout(drainMsMax));
     log.logger.info('stopped');

@@ -29,3 +29,15 @@ export function stopSignal(): Promise<NodeJS.Signals> {
     }
   });
 }
+
+/** `asked` resolves when the operator drains this node through another one or itself. */
+export function drainAsked(): {
+  readonly asked: Promise<'drained by the operator'>;
+  readonly ask: () => void;
+} {
+  let ask = (): void => undefined;
+  const asked = new Promise<'drained by the operator'>((resolve) => {
+    ask = () => resolve('drained by the operator');
+  });
+  return { asked, ask };
+}

@@ -14,7 +14,7 @@ import { bytesNeededBy, folderProblem, openDataFolder } from './data-folder.js';
 import { masterKeyOf } from './installation.js';
 import { requirePorts } from './ports.js';
 import { requireDatabase, requireRedis } from './services.js';
-import { starterGone, stopSignal } from './signals.js';
+import { drainAsked, starterGone, stopSignal } from './signals.js';
 
 const drainMsMax = 10_000;
 
@@ -100,11 +100,13 @@ async function runNode(
 ): Promise<void> {
   // Standard output shows the greeting, so the log goes to standard error.
   const log = createLog({ level: settings.logLevel, destination: new LogDestination(2) });
-  const node = await startNode({ settings, nodeId: settings.nodeId ?? randomUUID(), log });
+  const drained = drainAsked();
+  const nodeId = settings.nodeId ?? randomUUID();
+  const node = await startNode({ settings, nodeId, log, onLeaveAsked: drained.ask });
   process.stdout.write(greeting(node.baseUrl, node.bootstrap, settings.dataDir));
   const ended = databaseEnded?.then(() => new Error('the database stopped unexpectedly'));
   const lost = node.lost.then(() => new Error('this process lost its lease: other nodes have taken over'));
-  const why = await Promise.race(ended === undefined ? [stopping, lost] : [stopping, lost, ended]);
+  const why = await Promise.race([stopping, drained.asked, lost, ...(ended === undefined ? [] : [ended])]);
   process.stdout.write('\nStopping…\n');
   await node.stop(AbortSignal.timeout(drainMsMax));
   log.flush();

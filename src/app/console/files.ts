@@ -7,7 +7,7 @@ export const codings = [
   { name: 'gzip', suffix: '.gz' },
 ] as const;
 
-export interface ConsoleFile {
+export interface PackedFile {
   readonly contentType: string;
   readonly bytes: Uint8Array;
   /** By the name of the coding. */
@@ -20,7 +20,7 @@ export interface ConsoleFiles {
   /** The page of the reference, with `noncePlaceholder` and a place for the list of operations in it. */
   readonly reference: string;
   /** By path, `/assets/…`. Their names contain a hash of their content. */
-  readonly assets: ReadonlyMap<string, ConsoleFile>;
+  readonly assets: ReadonlyMap<string, PackedFile>;
 }
 
 const contentTypes: Readonly<Record<string, string>> = {
@@ -38,19 +38,24 @@ const built = new URL('../../../console/', import.meta.url);
 export function readConsole(folder: URL = built): ConsoleFiles | undefined {
   const page = new URL('index.html', folder);
   if (statSync(page, { throwIfNoEntry: false }) === undefined) return undefined;
-  const assets = new Map<string, ConsoleFile>();
+  const assets = new Map<string, PackedFile>();
   const shelf = new URL('assets/', folder);
   const names = new Set(readdirSync(fileURLToPath(shelf)));
   for (const name of names) {
     const contentType = contentTypes[/\.[a-z0-9]+$/.exec(name)?.[0] ?? ''];
     if (contentType === undefined) continue;
-    const packed = new Map<string, Uint8Array>();
-    for (const coding of codings) {
-      const packedName = `${name}${coding.suffix}`;
-      if (names.has(packedName)) packed.set(coding.name, readFileSync(new URL(packedName, shelf)));
-    }
-    assets.set(`/assets/${name}`, { contentType, bytes: readFileSync(new URL(name, shelf)), packed });
+    assets.set(`/assets/${name}`, readPacked(new URL(name, shelf), contentType));
   }
   const reference = readFileSync(new URL('docs.html', folder), 'utf8');
   return { index: readFileSync(page, 'utf8'), reference, assets };
+}
+
+/** A file with the packed forms that the build wrote beside it. */
+export function readPacked(file: URL, contentType: string): PackedFile {
+  const packed = new Map<string, Uint8Array>();
+  for (const { name, suffix } of codings) {
+    const form = new URL(file.href + suffix);
+    if (statSync(form, { throwIfNoEntry: false }) !== undefined) packed.set(name, readFileSync(form));
+  }
+  return { contentType, bytes: readFileSync(file), packed };
 }

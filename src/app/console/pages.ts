@@ -4,8 +4,8 @@
  */
 import { z } from 'zod';
 import { anyone, declare, type Match, type Operation, RawReply } from '../../http/operations/index.js';
-import { accepts } from '../../http/documents/index.js';
-import { codings, type ConsoleFile, type ConsoleFiles } from './files.js';
+import { fileReply } from './file-reply.js';
+import type { ConsoleFiles } from './files.js';
 
 /** What the build writes where the nonce of an answer belongs. */
 const noncePlaceholder = '__CSP_NONCE__';
@@ -70,7 +70,7 @@ export function consolePages({
     handle: ({ params: { path }, headers }) => {
       const file = files?.assets.get(path);
       if (file === undefined) throw new Error(`the console has no file ${path}`);
-      return fileReply(file, headers['accept-encoding'] ?? '');
+      return fileReply(file, headers['accept-encoding'] ?? '', unchanging);
     },
   });
   return (method, path, accept) => {
@@ -82,6 +82,7 @@ export function consolePages({
   };
 }
 
+const unchanging = { 'Cache-Control': 'public, max-age=31536000, immutable' };
 const listPlaceholder = '<!-- operations -->';
 
 /** The page of the reference around the list of operations, which readers without scripts see; undefined if it is not built. */
@@ -117,17 +118,4 @@ function indexWith(index: string, bytes: ConsolePagesParts['bytes']): RawReply {
       'Cache-Control': 'no-cache',
     },
   });
-}
-
-function fileReply({ contentType, bytes, packed }: ConsoleFile, accepted: string): RawReply {
-  const headers = {
-    'Cache-Control': 'public, max-age=31536000, immutable',
-    Vary: 'Accept-Encoding',
-  };
-  for (const { name } of codings) {
-    const body = packed.get(name);
-    if (body !== undefined && accepts(accepted, name))
-      return new RawReply(contentType, body, { headers: { ...headers, 'Content-Encoding': name } });
-  }
-  return new RawReply(contentType, bytes, { headers });
 }

@@ -4,6 +4,7 @@ import { attachmentRemovals } from '../../conversations/attachments/index.js';
 import { consumerRemovals } from '../../conversations/consumers/index.js';
 import { realtimeRemovals } from '../../conversations/realtime/index.js';
 import { sessionRemovals } from '../../conversations/sessions/index.js';
+import { forgetErrorsOf } from '../../infra/diagnostics/index.js';
 import type { Removal, Store } from '../../infra/storage/index.js';
 import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
 import { forgetResponses } from '../../models/responses/index.js';
@@ -90,6 +91,7 @@ export class TenantRemoval {
     // What a writer of another node adds meanwhile is found by another round.
     while ((await this.#round(scope)) > 0) await this.#pause();
     if (this.#stopped) return;
+    await forgetErrorsOf(store, scope.tenantId);
     await store.directory((tx) => removeEndedTenant(tx, scope.tenantId));
   }
 

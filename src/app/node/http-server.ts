@@ -7,9 +7,12 @@ import { createDocuments } from '../../http/documents/index.js';
 import { createRequestReporter, edgeMeasures, EdgeServer } from '../../http/edge/index.js';
 import { OperationTable } from '../../http/operations/index.js';
 import { consolePages, readConsole, referencePage } from '../console/index.js';
+import { readWidget, widgetPage } from '../widget/index.js';
 import { playgroundOperations } from '../playground/index.js';
 import { createRealtime } from '../../conversations/realtime/index.js';
 import { sessionExports } from '../../conversations/sessions/index.js';
+import { visitorOperations } from '../../conversations/visitors/index.js';
+import { makeVisitorSecret } from '../../tenancy/keys/index.js';
 import { usageExport } from '../../models/usage/index.js';
 import { createMcp } from '../../mcp/index.js';
 import { createBilling } from '../../models/billing/index.js';
@@ -40,6 +43,9 @@ export function makeHttpServer(
     lagMs: () => edge.overload.lagMs,
   });
   metrics.add(() => actors.measures());
+  metrics.add(() => calls.measures());
+  metrics.add(() => sessions.measures());
+  metrics.add(() => subjects.refusals.text());
   metrics.add(() => subjects.triggers.measures());
   metrics.add(() => edgeMeasures(edge));
   const checks: readonly ReadinessCheck[] = [
@@ -85,6 +91,13 @@ export function makeHttpServer(
       ...subjects.responses.operations,
       ...consumers.operations,
       ...sessions.operations,
+      ...visitorOperations({
+        store,
+        sessions: sessions.sessions,
+        chats: sessions.chats,
+        admission: sessions.admission,
+        newSecret: () => makeVisitorSecret(bytes),
+      }),
       ...attachmentOperations(subjects.attachments),
       ...realtime.operations,
       ...subjects.audit.operations,
@@ -108,7 +121,7 @@ export function makeHttpServer(
         vault,
         nowMs: () => time.wallMs(),
       }),
-      ...clusterOperations(actors),
+      ...clusterOperations(actors, store),
       ...diagnosticsOperations({
         time,
         checks,
@@ -126,6 +139,8 @@ export function makeHttpServer(
   );
   documents.describe(table);
   mcp.serve(table);
+  const script = widgetPage(readWidget());
+  const screens = consolePages({ files: consoleFiles, operations: table.operations, bytes });
   const edge = new EdgeServer(
     {
       host: settings.httpHost,
@@ -147,19 +162,17 @@ export function makeHttpServer(
         membershipOf: identity.membershipOf,
         authenticateKey: keys.authenticateKey,
         authenticateKeyToken: keys.authenticateKeyToken,
+        authenticateVisitor: keys.authenticateVisitor,
         operatorToken: settings.operatorToken,
         failures: subjects.failures,
       }),
+      allowsOrigin: keys.allowsOrigin,
       admission: quota.admission,
       report: createRequestReporter({ log, time, metrics, recentErrors, errorRecords }),
       refusalOf,
       time,
       random: platform.random,
-      pages: consolePages({
-        files: consoleFiles,
-        operations: table.operations,
-        bytes,
-      }),
+      pages: (method, path, accept) => script(method, path) ?? screens(method, path, accept),
       onUntrustedForwarding: ({ header, address }) =>
         log.logger.warn(
           { header, address },
@@ -183,5 +196,5 @@ export function makeHttpServer(
       ...(hasOthers ? [subjects.triggers.handOver()] : []),
     ]);
   });
-  return { edge, table };
+  return { edge, table, metrics };
 }

@@ -25,6 +25,8 @@ export interface NodeEnvironment {
   readonly log: Log;
   /** To be called when this process has lost its lease. */
   readonly lose: () => void;
+  /** To be called when the operator drains this node; undefined if the program cannot end itself. */
+  readonly onLeaveAsked: (() => void) | undefined;
   readonly time: Time;
   readonly ids: Ids;
   readonly random: SecureRandom;

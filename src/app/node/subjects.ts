@@ -11,6 +11,7 @@ import { createConsumers } from '../../conversations/consumers/index.js';
 import { createDatabases } from '../../automation/databases/index.js';
 import { findPromised, forgetAccepted } from '../../automation/index.js';
 import { createEgress, systemRecords } from '../../infra/egress/index.js';
+import { Spans, TenantLabels } from '../../infra/diagnostics/index.js';
 import { createExpressions } from '../../infra/expressions/index.js';
 import { createIdentity, identityTopics, namesOfUsers } from '../../tenancy/identity/index.js';
 import { cancelAllInvites, createInvites, hasPendingInvite } from '../../tenancy/invites/index.js';
@@ -19,7 +20,7 @@ import { KeptRequests } from '../../http/idempotency/index.js';
 import { createMail } from '../../infra/mail/index.js';
 import { createMailDomains } from '../../tenancy/mail-domains/index.js';
 import { outsideClientOf, outsideIssuerOf, vendorSettings } from './outside-services.js';
-import { createQuota, FailedCredentials } from '../../tenancy/quota/index.js';
+import { createQuota, FailedCredentials, RefusalMeasures } from '../../tenancy/quota/index.js';
 import { createResponses } from '../../models/responses/index.js';
 import { createSandbox } from '../../infra/sandbox/index.js';
 import { createKeyedHash, createSealer } from '../../infra/sealing/index.js';
@@ -61,6 +62,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     logger: environment.log.logger,
     cluster: environment.cluster,
     onLost: environment.lose,
+    onLeaveAsked: environment.onLeaveAsked,
   });
 
   const mail = createMail(platform, {
@@ -86,6 +88,9 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
   atEnd(() => identity.close());
   const invites = createInvites(platform, { accounts: identity.accounts, mail, publicUrl });
 
+  const spans = Spans.ifRecorded();
+  const tenants = new TenantLabels({ time, max: settings.metricsTenants });
+  const refusals = new RefusalMeasures(tenants);
   const exchange = await windowExchange(environment, stores, sealer);
   atEnd(() => exchange?.stop());
   const quota = createQuota(platform, {
@@ -97,6 +102,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     },
     dailyLimits: settings.dailyLimits,
     actors,
+    measures: refusals,
   });
   atEnd(() => quota.stop());
   const failures = new FailedCredentials(time, failingAddressesMax, exchange);
@@ -148,6 +154,8 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     readParts,
     checkUrl,
     fit,
+    tenants,
+    spans,
   });
   atEnd(() => calls.close());
 
@@ -169,6 +177,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     runnableAgent: (scope, id, role) => agents.runnableAgent(scope, id, role),
     contextStrict: settings.contextStrict,
     fit,
+    spans,
     refusalOf,
   });
   const consumers = createConsumers(platform, {
@@ -193,6 +202,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     turns,
     sealer,
     tenantAtWork: identity.tenantAtWork,
+    tenants,
     onFailedTurn: (failed) => stores.errorRecords.noteTurn(failed),
     isDenied: consumers.isDenied,
     factsOf: consumers.factsOf,
@@ -275,6 +285,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     attachments,
     triggers,
     retention,
+    refusals,
     deletion,
     removal,
   };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { actorOf } from '../../kernel/caller.js';
-import { PlatformError } from '../../kernel/errors.js';
+import { invalidField, PlatformError } from '../../kernel/errors.js';
 import { plans } from '../../kernel/plans/index.js';
 import {
   cursorOfCreated,
@@ -17,7 +17,7 @@ import {
   pageShape,
   rowsFor,
 } from '../../http/operations/index.js';
-import { type Identity, tenantStatuses } from '../../tenancy/identity/index.js';
+import { displayName, emailAddress, type Identity, tenantStatuses } from '../../tenancy/identity/index.js';
 import type { Vault } from '../../tenancy/vault/index.js';
 import { momentText, rangeOf } from '../../models/telemetry/index.js';
 import { installationGroups } from '../../models/usage/index.js';
@@ -27,7 +27,7 @@ import { tenantRow, tenantRowFrom, usageFigures, userRow, userRowFrom } from './
 
 export interface OperatorParts {
   readonly reports: OperatorReports;
-  readonly identity: Pick<Identity, 'accounts' | 'suspension'>;
+  readonly identity: Pick<Identity, 'accounts' | 'suspension' | 'tenants'>;
   readonly vault: Pick<Vault, 'rotateDataKey'>;
   readonly nowMs: () => number;
 }
@@ -38,7 +38,12 @@ const params = z.object({ id: z.uuid() });
 const daysDefault = 30;
 
 export function operatorOperations(parts: OperatorParts): readonly Operation[] {
-  return [...tenantOperations(parts), ...userOperations(parts), usageOperation(parts)];
+  return [
+    ...tenantOperations(parts),
+    createOperation(parts),
+    ...userOperations(parts),
+    usageOperation(parts),
+  ];
 }
 
 function tenantOperations({ reports, identity: { suspension }, vault }: OperatorParts): readonly Operation[] {
@@ -124,6 +129,34 @@ function tenantOperations({ reports, identity: { suspension }, vault }: Operator
       },
     }),
   ];
+}
+
+function createOperation({ reports, identity: { accounts, tenants } }: OperatorParts): Operation {
+  return declare({
+    name: 'operator.tenant-create',
+    method: 'POST',
+    audit: { action: 'tenant.created', by: 'subject' },
+    idempotency: { exempt: 'keys are kept by tenant, and the operator belongs to none' },
+    path: '/api/v1/operator/tenants',
+    title: 'Create a tenant',
+    description:
+      '`owner` is the address of an account that becomes its owner. Without it the tenant has no member; `troupe keys create` makes a key of an owner.',
+    access: operator(),
+    body: z.object({
+      name: displayName,
+      plan: z.enum(plans).default('free'),
+      owner: emailAddress.optional(),
+    }),
+    output: oneShape(tenantRow),
+    status: 201,
+    handle: async ({ caller, body: { name, plan, owner } }) => {
+      const account = owner === undefined ? undefined : await accounts.findByEmail(owner);
+      if (account === null || account?.disabled === true)
+        throw invalidField('owner', 'must be the address of an account that can sign in');
+      const made = await tenants.createByOperator({ name, plan, ownerId: account?.id }, actorOf(caller));
+      return one(tenantRowFrom(await reports.tenant(made.id)));
+    },
+  });
 }
 
 function userOperations({ reports, identity: { accounts } }: OperatorParts): readonly Operation[] {

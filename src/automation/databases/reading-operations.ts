@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Time } from '../../../cluster/index.js';
 import type { TenantCaller } from '../../kernel/caller.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { invalidField } from '../../kernel/errors.js';
 import { declare, type Operation, tenantUser } from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
@@ -92,9 +93,35 @@ function schemaOperations({ configurations, connections, time }: ReadingParts): 
   ];
 }
 
-/** Read databases that a request describes, before they are configured. */
+/** How one trial of a database went. */
+const trialShape = z.object({
+  success: z.literal(true),
+  latency_ms: z.number().describe('The time from the name lookup to the first response.'),
+  tested_table: z.string().nullable(),
+  tested_table_accessible: z.boolean(),
+});
+
+async function trialOf(
+  { connections, time }: ReadingParts,
+  scope: TenantScope,
+  { target, allowed }: { readonly target: Target; readonly allowed: AllowedTables },
+  asker: AbortSignal,
+) {
+  const startedAtMs = time.monotonicMs();
+  const trial = await connections.ask(scope, target, asker, (connection, signal) =>
+    tryTable(connection, signal, time, allowed),
+  );
+  return {
+    success: true,
+    latency_ms: Math.round(trial.answeredAtMs - startedAtMs),
+    tested_table: trial.testedTable,
+    tested_table_accessible: trial.accessible,
+  } as const;
+}
+
+/** Read databases that a request describes, before they are configured, and try one that is. */
 function trialOperations(parts: ReadingParts): readonly Operation[] {
-  const { connections, time } = parts;
+  const { configurations, connections, time } = parts;
   const errors = ['insufficient_permissions', 'provider_error', 'service_unavailable'] as const;
   return [
     declare({
@@ -106,25 +133,28 @@ function trialOperations(parts: ReadingParts): readonly Operation[] {
       description: 'Read-only, within 10 seconds. Without `allowed_tables` any table is tried.',
       access: tenantUser('databases:update'),
       body: givenDatabase,
-      output: z.object({
-        success: z.literal(true),
-        latency_ms: z.number().describe('The time from the name lookup to the first response.'),
-        tested_table: z.string().nullable(),
-        tested_table_accessible: z.boolean(),
-      }),
+      output: trialShape,
       errors,
-      handle: async ({ caller, body, signal: asker }) => {
+      handle: async ({ caller, body, signal }) => {
         const target = await targetOf(parts, caller, body);
-        const startedAtMs = time.monotonicMs();
-        const trial = await connections.ask(caller.scope, target, asker, (connection, signal) =>
-          tryTable(connection, signal, time, new AllowedTables(body.allowed_tables ?? null)),
-        );
-        return {
-          success: true,
-          latency_ms: Math.round(trial.answeredAtMs - startedAtMs),
-          tested_table: trial.testedTable,
-          tested_table_accessible: trial.accessible,
-        } as const;
+        const allowed = new AllowedTables(body.allowed_tables ?? null);
+        return trialOf(parts, caller.scope, { target, allowed }, signal);
+      },
+    }),
+    declare({
+      name: 'databases.test-stored',
+      method: 'POST',
+      audit: { exempt: 'a check that changes nothing' },
+      path: '/api/database-configs/:id/test',
+      title: 'Try the connection of a configuration and one of its allowed tables',
+      description: 'With the stored password. Read-only, within 10 seconds.',
+      access: tenantUser('databases:update'),
+      params,
+      output: trialShape,
+      errors: ['not_found', ...errors],
+      handle: async ({ caller, params: { id }, signal }) => {
+        const readable = await configurations.readable(caller.scope, id);
+        return trialOf(parts, caller.scope, readable, signal);
       },
     }),
     declare({

@@ -345,6 +345,7 @@ function orderOf(trigger: LiveTrigger, item: InboxMessage): TurnOrder {
       parsed.config.timeout_ms,
     ),
     requestId: work.requestId,
+    traceparent: work.traceparent,
     isCounted: isSent(trigger, row),
     isRepeat: attempts > 1,
   };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Waiting } from '../messages/backlog.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import {
   type DirectoryTransaction,
@@ -68,6 +69,26 @@ export function placeInBuffer(
     select count(*) as count from trigger_inbox
     where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and session_id = ${row.session_id}
       and state = ${row.state} and execution_id is not distinct from ${row.execution_id} and seq <= ${row.seq}`);
+}
+
+const waitingRow = z.object({
+  count: z.coerce.number(),
+  oldest_ms: z.coerce.number(),
+  overdue_ms: z.coerce.number(),
+});
+
+/** Messages of all tenants that have not ended. Reads at most 10,000, so that a look is cheap in a great backlog too. */
+export async function waitingMessages(tx: DirectoryTransaction): Promise<Waiting> {
+  const {
+    count,
+    oldest_ms: oldestMs,
+    overdue_ms: overdueMs,
+  } = await tx.one(sql.type(waitingRow)`
+    select count(*) as count,
+      coalesce(greatest(0, extract(epoch from clock_timestamp() - min(created_at)) * 1000), 0)::float8 as oldest_ms,
+      coalesce(greatest(0, extract(epoch from clock_timestamp() - min(due_at)) * 1000), 0)::float8 as overdue_ms
+    from (select created_at, due_at from trigger_inbox where state = 'running' limit 10000) waiting`);
+  return { count, oldestMs, overdueMs };
 }
 
 /** Deletes a row whose retention has passed, so that its key can be used again. */

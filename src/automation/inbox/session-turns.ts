@@ -133,6 +133,7 @@ export class SessionTurns implements TurnPort {
           quick_replies: false,
           // A trigger uses published versions only.
           role: 'member',
+          ...(order.traceparent === undefined ? {} : { traceparent: order.traceparent }),
         },
         context,
         bindings: {},

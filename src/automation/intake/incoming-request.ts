@@ -1,3 +1,4 @@
+import { activeTraceparent } from '../../infra/diagnostics/index.js';
 import type { KeyCaller } from '../../kernel/caller.js';
 import type { RateFigures } from '../../http/operations/index.js';
 import type { AttachmentRef } from '../../conversations/attachments/index.js';
@@ -87,6 +88,8 @@ export function payloadFrom({
     requestId: request.requestId,
     agentId: trigger.agentId,
   };
+  const traceparent = activeTraceparent();
+  if (traceparent !== undefined) work.traceparent = traceparent;
   if (attachments.length > 0) work.attachments = [...attachments];
   if (consumerKey !== undefined) work.consumerKey = consumerKey;
   if (message?.displayName !== undefined) work.displayName = message.displayName.slice(0, 255);

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { ImapFlow } from 'imapflow';
+import type { ImapFlow } from 'imapflow';
 import type { Time } from '../../../cluster/index.js';
 import { isLoopbackAddress } from '../../kernel/address.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
@@ -44,7 +44,9 @@ export async function connectMailbox(
   const secret = await vault.resolve(scope, name ?? { vault_secret_id: vault_secret_id ?? '' });
   const [address] = await egress.permittedAddresses(host, port);
   const secure = isTlsFromTheStart(imap);
-  const client = new ImapFlow({
+  // Loaded when it is needed: its tables of Japanese encodings take a sixth of the time in which a node loads.
+  const { ImapFlow: ImapClient } = await import('imapflow');
+  const client = new ImapClient({
     host: address,
     // An IP address is no host name; it is compared with the certificate's addresses.
     ...(isIP(host) === 0 ? { servername: host } : {}),

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { actorOf, type TenantCaller } from '../../kernel/caller.js';
-import { authorFrom } from '../../conversations/invocation/index.js';
+import { authorFrom, webChannel } from '../../conversations/invocation/index.js';
 import { PlatformError } from '../../kernel/errors.js';
-import { hasMessage, type Sessions } from '../../conversations/sessions/index.js';
+import { messageWrittenAt, type Sessions } from '../../conversations/sessions/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import type { Ids } from '../../kernel/chance.js';
 import type { Outbox } from '../outbox/outbox.js';
@@ -24,7 +24,7 @@ export interface WrittenMessage {
 /**
  * Sends messages that people write in a session that was handed to them. A message is sent first, then added to the
  * conversation together with its event, all under one id: a repeat with the same key completes what a crash left
- * undone.
+ * undone. The page of a web chat asks for new messages itself, so nothing is sent to it.
  */
 export class ManualMessages {
   readonly #parts: ManualMessagesParts;
@@ -41,18 +41,22 @@ export class ManualMessages {
     const { scope } = caller;
     const session = await sessions.session(scope, sessionId);
     const messageId = key === undefined ? this.#parts.ids.uuid() : messageIdOf(sessionId, key);
-    const isRepeat = key !== undefined && (await outbox.wasSent(scope, messageId));
+    const writtenAt =
+      key === undefined
+        ? null
+        : await store.inTenant(scope, (tx) => messageWrittenAt(tx, sessionId, messageId));
+    const isOfPage = session.channel === webChannel;
+    if (isOfPage && writtenAt !== null) return { messageId, deliveredAt: writtenAt };
+    const isRepeat = !isOfPage && key !== undefined && (await outbox.wasSent(scope, messageId));
     if (!isRepeat && session.control_mode === 'engaged') {
       throw new PlatformError('INVALID_SESSION_STATE', {
         message: 'The agent still controls this session. Take it over first.',
       });
     }
-    const { deliveredAt } = await outbox.sendManual(scope, { sessionId, messageId, text });
+    const sent = isOfPage ? undefined : await outbox.sendManual(scope, { sessionId, messageId, text });
     // For a late repeat: the session remembers only its last messages.
-    if (isRepeat && (await store.inTenant(scope, (tx) => hasMessage(tx, sessionId, messageId)))) {
-      return { messageId, deliveredAt };
-    }
-    await sessions.append(scope, sessionId, {
+    if (sent !== undefined && isRepeat && writtenAt !== null) return { messageId, ...sent };
+    const appendedAt = await sessions.append(scope, sessionId, {
       id: messageId,
       content: text,
       metadata: { manual: true, by: actorOf(caller) },
@@ -60,7 +64,7 @@ export class ManualMessages {
       writtenBy: actorOf(caller),
       author: authorFrom(caller),
     });
-    return { messageId, deliveredAt };
+    return { messageId, deliveredAt: sent?.deliveredAt ?? appendedAt };
   }
 }
 

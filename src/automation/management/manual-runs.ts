@@ -1,3 +1,4 @@
+import { activeTraceparent } from '../../infra/diagnostics/index.js';
 import type { Ids } from '../../kernel/chance.js';
 import type { AgentsSubject } from '../../agents/index.js';
 import type { TenantCaller } from '../../kernel/caller.js';
@@ -63,6 +64,7 @@ export class ManualRuns {
         message: await givenMessage(expressions, scope, parsed, payload),
         context: givenContext(parsed, payload),
         requestId,
+        traceparent: activeTraceparent(),
         ...(caller.kind === 'key' ? { keyId: caller.keyId } : { userId: caller.userId }),
       },
       row: undefined,

@@ -284,7 +284,7 @@ function trying({ dryRuns, manualRuns }: TriggerOperationParts): readonly Operat
     declare({
       name: 'triggers.invoke',
       method: 'POST',
-      audit: { exempt: 'turns leave no entry; the execution is their record' },
+      audit: { exempt: 'turns leave no entry; the execution is their record', entries: 'never' },
       idempotency: 'ids',
       path: '/api/triggers/:id/invoke',
       title: 'Run a trigger now',

@@ -38,7 +38,7 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
     declare({
       name: 'triggers.webhook',
       method: 'POST',
-      audit: { exempt: 'webhooks leave no entry; the trigger execution is their record' },
+      audit: { exempt: 'webhooks leave no entry; the trigger execution is their record', entries: 'never' },
       path: '/api/triggers/webhook/:id',
       title: 'Execute a webhook trigger',
       description:

@@ -1,4 +1,5 @@
 import { Counter, Histogram, Registry } from 'prom-client';
+import { Backlog, type BacklogParts } from './backlog.js';
 import type { TriggerType } from '../triggers/types/registry.js';
 
 /** The result of an attempt to send an answer. */
@@ -23,6 +24,7 @@ export class TriggerMeasures {
     'delivery_lag_seconds',
     'Time from an answer to its delivery, including all chunks and attempts',
   );
+  #backlog: Backlog | undefined;
   readonly #lateness = this.#histogram('schedule_lateness_seconds', 'How late schedules fired');
 
   accepted(type: TriggerType): void {
@@ -54,6 +56,15 @@ export class TriggerMeasures {
 
   failed(attempted: string): void {
     this.#failures.inc({ attempted });
+  }
+
+  /** Adds the figures of waiting messages and answers. */
+  addBacklog(parts: BacklogParts): void {
+    this.#backlog = new Backlog(this.#registry, parts);
+  }
+
+  stop(): void {
+    this.#backlog?.stop();
   }
 
   text(): Promise<string> {

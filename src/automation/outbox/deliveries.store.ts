@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Waiting } from '../messages/backlog.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Position } from '../../http/operations/index.js';
 import { type ClaimedTable, claimHolders, claimingProcess, releaseClaims } from '../../infra/claims/index.js';
@@ -148,6 +149,26 @@ export function dueSessions(
         order by d.due_at limit ${rowsMax}) o
       group by o.tenant_id, o.session_id) l
     order by l.turn, l.due_at limit ${rowsMax}`);
+}
+
+const waitingRow = z.object({
+  count: z.coerce.number(),
+  oldest_ms: z.coerce.number(),
+  overdue_ms: z.coerce.number(),
+});
+
+/** Deliveries of all tenants that are not made yet. Reads at most 10,000, so that a look is cheap in a great backlog too. */
+export async function waitingDeliveries(tx: DirectoryTransaction): Promise<Waiting> {
+  const {
+    count,
+    oldest_ms: oldestMs,
+    overdue_ms: overdueMs,
+  } = await tx.one(sql.type(waitingRow)`
+    select count(*) as count,
+      coalesce(greatest(0, extract(epoch from clock_timestamp() - min(created_at)) * 1000), 0)::float8 as oldest_ms,
+      coalesce(greatest(0, extract(epoch from clock_timestamp() - min(due_at)) * 1000), 0)::float8 as overdue_ms
+    from (select created_at, due_at from deliveries where status = 'pending' limit 10000) waiting`);
+  return { count, oldestMs, overdueMs };
 }
 
 const deliveryRow = z.object({

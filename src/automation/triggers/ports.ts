@@ -40,6 +40,8 @@ export interface TurnOrder {
   readonly invokedBy: InvokedBy | undefined;
   readonly deadlineMs: number;
   readonly requestId: string;
+  /** The span that the turn belongs to. */
+  readonly traceparent?: string | undefined;
   /**
    * Whether the message was counted as the tenant's model work on arrival; other messages are counted when the turn
    * starts.

@@ -1,6 +1,7 @@
 /** Turns of a chat with an agent, for every interface that offers one: begins them, follows them, cancels them. */
 import type { Time } from '../../../cluster/index.js';
 import type { RunnableAgent } from '../../agents/index.js';
+import { activeTraceparent } from '../../infra/diagnostics/index.js';
 import { type ReadPart, userPartOf } from '../../models/parts/index.js';
 import type { AnswerFit } from '../../models/response-format/index.js';
 import type { Attachments } from '../attachments/index.js';
@@ -138,6 +139,7 @@ export class ChatTurns {
   ): WantedTurn {
     const { newId } = this.#parts;
     const { acceptedFields, ignoredFields } = fieldsAt(agent, invocation);
+    const traceparent = activeTraceparent();
     return {
       scope: caller.scope,
       sessionId: sessionOf(invocation, agent.id) ?? ids?.sessionId ?? newId(),
@@ -161,6 +163,7 @@ export class ChatTurns {
         ignored_fields: ignoredFields,
         quick_replies: invocation.capabilities.quickReplies,
         role: caller.role,
+        ...(traceparent === undefined ? {} : { traceparent }),
       },
       context: invocation.context,
       bindings: invocation.bindings,

@@ -5,6 +5,7 @@ import type { Platform } from '../../infra/platform/index.js';
 import type { AgentsSubject } from '../../agents/index.js';
 import type { ModelCalls } from '../../models/calls/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { TenantLabels } from '../../infra/diagnostics/index.js';
 import type { Operation } from '../../http/operations/index.js';
 import type { Sealer } from '../../infra/sealing/index.js';
 import type { Store } from '../../infra/storage/index.js';
@@ -15,12 +16,12 @@ import type { Attachments } from '../attachments/index.js';
 import { ChatTurns, type ChatTurnsParts } from './chat-turns.js';
 import { type ConsumerSessionParts, consumerSessionOperations } from './consumer-operations.js';
 import { executionOperations, type FindPromised } from './execution-operations.js';
-import type { SessionActorParts, SessionService } from './parts.js';
+import type { FailedTurn, SessionActorParts, SessionService } from './parts.js';
 import { otherParticipant } from './erasure.store.js';
 import { listMessagesBefore } from './reads.store.js';
 import { controlExpiries, turnRecovery } from './recovery.js';
 import { expiryId } from './recovery.store.js';
-import type { MessageRow } from './rows.js';
+import type { ExecutionRow, MessageRow } from './rows.js';
 import { SealedValues } from './sealed-values.js';
 import { sessionActor } from './session.actor.js';
 import { SessionChanges } from './session-changes.js';
@@ -45,13 +46,14 @@ export {
 } from './retention.store.js';
 export { resealExecutionValues } from './reseal.store.js';
 export { sessionRemovals } from './removal.store.js';
-export { listSteps } from './reads.store.js';
+export { listMessagesBefore, listSteps } from './reads.store.js';
+export { numberAfter, numberCursor } from './pages.js';
 export {
   countTriggered,
   sumTriggered,
   findTriggered,
-  hasMessage,
   lastTriggerOf,
+  messageWrittenAt,
   listTriggered,
   recordRefused,
   setAnswerCut,
@@ -59,6 +61,7 @@ export {
   type TriggeredExecution,
   type TriggeredPage,
 } from './triggered.store.js';
+import { TurnMeasures } from './turn-measures.js';
 import { TurnsAtWork } from './turns-at-work.js';
 
 export interface SessionsOptions {
@@ -68,7 +71,9 @@ export interface SessionsOptions {
   readonly turns: SessionActorParts['turns'];
   readonly sealer: Sealer;
   readonly tenantAtWork: SessionActorParts['tenantAtWork'];
-  readonly onFailedTurn?: SessionActorParts['onFailedTurn'];
+  readonly onFailedTurn?: (failed: FailedTurn) => void;
+  /** Counts turns for `/metrics`, with series for these tenants; absent: nothing is counted. */
+  readonly tenants?: TenantLabels | undefined;
   readonly isDenied: SessionActorParts['isDenied'];
   readonly factsOf: SessionActorParts['factsOf'];
   readonly nameOf: SessionActorParts['nameOf'];
@@ -88,6 +93,8 @@ export interface SessionsSubject {
   readonly chats: ChatTurns;
   /** Ends the streams of changed sessions, so that their readers go to other nodes before this node stops. */
   stopStreams(): void;
+  /** The metrics of turns on this node, in the Prometheus format. */
+  measures(): Promise<string>;
   /** Cancels the turns that this process works on: of one tenant, or of every suspended one. */
   cancelTurnsOfSuspended(tenantId?: string): void;
 }
@@ -107,6 +114,8 @@ export function createSessions(
     return references(tenantId, sessionId);
   };
   const atWork = new TurnsAtWork();
+  const measures =
+    options.tenants && new TurnMeasures({ tenants: options.tenants, running: () => atWork.count });
   const kind = sessionActor(actors.commits(sessionTables), {
     turns,
     agents,
@@ -122,7 +131,11 @@ export function createSessions(
     attachmentContents: (scope, refs) => options.attachments.contents(scope, refs),
     self: session,
     atWork,
-    onFailedTurn: options.onFailedTurn ?? (() => undefined),
+    onTurnBegun: ({ created_at }, begin) => measures?.began(begin, time.wallMs() - Date.parse(created_at)),
+    onTurnEnded: (row) => {
+      measures?.ended(row);
+      if (row.outcome === 'FAILED') options.onFailedTurn?.(failedTurn(row));
+    },
     armExpiry: ({ tenantId, sessionId, slot, dueInMs }) =>
       expiries.armed({ id: expiryId(tenantId, sessionId), slot, dueInMs }),
     time,
@@ -166,6 +179,7 @@ export function createSessions(
     admission,
     chats,
     stopStreams: () => changes.stop(),
+    measures: async () => (await measures?.text()) ?? '',
     cancelTurnsOfSuspended(tenantId) {
       const cancel = async (): Promise<void> => {
         for (const tenant of tenantId === undefined ? atWork.tenants : [tenantId]) {
@@ -182,6 +196,11 @@ export function createSessions(
       cancel().catch((error: unknown) => report('cancelling the turns of a suspended tenant', error));
     },
   };
+}
+
+function failedTurn({ tenant_id: tenantId, id: executionId, ...row }: ExecutionRow): FailedTurn {
+  const { agent_id: agentId, trigger_id: triggerId, error } = row;
+  return { tenantId, executionId, agentId, triggerId, code: error?.code ?? 'internal_error' };
 }
 
 async function olderMessages(

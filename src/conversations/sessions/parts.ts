@@ -6,7 +6,7 @@ import type { TenantLimits } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Turns } from '../turns/index.js';
 import type { TurnsAtWork } from './turns-at-work.js';
-import type { MessageRow, SessionLoaded, SessionWrite, SessionWritten } from './rows.js';
+import type { ExecutionRow, MessageRow, SessionLoaded, SessionWrite, SessionWritten } from './rows.js';
 
 export type SessionService = typeof SessionServiceDefinition;
 /** As the runtime gives it. */
@@ -58,8 +58,10 @@ export interface SessionActorParts {
     readonly dueInMs: number;
   }) => void;
   readonly atWork: TurnsAtWork;
-  /** Called once the end of a failed turn is stored. */
-  readonly onFailedTurn: (failed: FailedTurn) => void;
+  /** Called once the begin of a turn is stored; `again`: after a process was lost, or a wait for an approval. */
+  readonly onTurnBegun: (row: ExecutionRow, begin: 'first' | 'again') => void;
+  /** Called once the end of a turn is stored. */
+  readonly onTurnEnded: (row: ExecutionRow) => void;
   readonly time: Time;
   readonly newId: () => string;
   readonly report: (attempted: string, error: unknown) => void;
@@ -68,6 +70,8 @@ export interface SessionActorParts {
 export interface FailedTurn {
   readonly tenantId: string;
   readonly executionId: string;
+  readonly agentId: string;
+  readonly triggerId: string | null;
   readonly code: string;
 }
 

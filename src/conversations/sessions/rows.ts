@@ -88,6 +88,8 @@ export interface StoredInput {
   readonly deadline_ms: number;
   /** The number of the user's message, once it is part of the conversation. */
   readonly message_number?: number;
+  /** The span of the request that asked for the turn, for whichever node runs it. */
+  readonly traceparent?: string;
   /** When the turn waited for people, in milliseconds. */
   readonly waits?: readonly Wait[];
 }

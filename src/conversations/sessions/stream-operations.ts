@@ -60,7 +60,7 @@ export function streamOperations(parts: StreamOperationParts): readonly Operatio
     declare({
       name: 'agents.stream',
       method: 'POST',
-      audit: { exempt: 'turns leave no entry; the execution is their record' },
+      audit: { exempt: 'turns leave no entry; the execution is their record', entries: 'never' },
       idempotency: 'turn',
       path: '/api/v2/agents/:id/stream',
       title: 'Send a message to an agent and read its turn as events.',

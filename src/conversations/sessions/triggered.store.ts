@@ -71,10 +71,11 @@ export function lastTriggerOf(tx: TenantTransaction, sessionId: string): Promise
     order by created_at desc limit 1`);
 }
 
-/** Whether the message is part of the conversation. */
-export function hasMessage(tx: TenantTransaction, sessionId: string, id: string): Promise<boolean> {
-  return tx.exists(sql.typeAlias('nothing')`
-    select from messages where tenant_id = ${tx.scope.tenantId} and session_id = ${sessionId} and id = ${id}`);
+/** When the message became part of the conversation; null if it is none of it. */
+export function messageWrittenAt(tx: TenantTransaction, sessionId: string, id: string): Promise<Date | null> {
+  return tx.maybeOneFirst(sql.type(z.object({ created_at: z.date() }))`
+    select created_at from messages
+    where tenant_id = ${tx.scope.tenantId} and session_id = ${sessionId} and id = ${id}`);
 }
 
 const triggeredRow = z.object({

@@ -51,6 +51,7 @@ export async function turnStart(
     recorded: turn.steps.filter((step) => step !== undefined),
     approvals: decisionsOn(turn, parts),
     waits: row.input.waits ?? [],
+    traceparent: row.input.traceparent,
   };
 }
 

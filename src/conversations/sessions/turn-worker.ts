@@ -199,6 +199,7 @@ export class TurnWorker {
       throw new TurnLost();
     }
     turn.deadlineAtMs = this.#parts.time.monotonicMs() + deadlineMs;
+    this.#parts.onTurnBegun(turn.row, resumed ? 'again' : 'first');
     if (!resumed) return;
     turn.sentText = '';
     turn.log.append({ type: 'status', state: 'restarted' });
@@ -341,10 +342,7 @@ export class TurnWorker {
       holdsStamp ? { stamp: { set: 'free' } } : {},
     );
     const shown = Promise.all([written, ...turn.ledgerWrites]).then(() => {
-      if (outcome === 'FAILED') {
-        const { tenant_id: tenantId, id: executionId } = turn.row;
-        this.#parts.onFailedTurn({ tenantId, executionId, code: end.error?.code ?? 'internal_error' });
-      }
+      this.#parts.onTurnEnded(turn.row);
       turn.log.publish(tail);
       turn.log.close();
     });

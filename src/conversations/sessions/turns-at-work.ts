@@ -17,6 +17,12 @@ export class TurnsAtWork {
     };
   }
 
+  get count(): number {
+    let count = 0;
+    for (const turns of this.#byTenant.values()) count += turns.size;
+    return count;
+  }
+
   get tenants(): readonly string[] {
     return [...this.#byTenant.keys()];
   }

@@ -11,7 +11,7 @@ export type CallSource = Exclude<(typeof callSources)[keyof typeof callSources],
 export type ModelAnswer = Extract<StepDetail, { readonly step: 'model' }>;
 
 /** The parts of a turn that a model call needs. */
-export type CallContext = Pick<TurnWork, 'parts' | 'start' | 'lineage' | 'interruption' | 'totals'>;
+export type CallContext = Pick<TurnWork, 'parts' | 'start' | 'lineage' | 'interruption' | 'totals' | 'span'>;
 
 export interface CallRequest {
   readonly source: CallSource;
@@ -86,7 +86,7 @@ async function collectAnswer(
 }
 
 function orderOf(
-  { parts, start, lineage, interruption, totals }: CallContext,
+  { parts, start, lineage, interruption, totals, span }: CallContext,
   { source, request, model, clocks = parts.clocks, place, ready, openWith, onBooking, mayAct }: CallRequest,
 ): CallOrder {
   const { llm_config: config } = start.agent.snapshot;
@@ -100,6 +100,7 @@ function orderOf(
     agentBudget: start.agent.snapshot.metadata.budget ?? undefined,
     sessionId: start.sessionId,
     executionId: start.executionId,
+    traceparent: span?.traceparent ?? start.traceparent,
     model: model ?? config.model,
     fallbackModels: model === undefined ? config.fallback_models : undefined,
     request: {

@@ -1,6 +1,7 @@
 import type { Time } from '../../../cluster/index.js';
 import type { AgentsSubject } from '../../agents/index.js';
 import type { CallOrder, ModelCalls } from '../../models/calls/index.js';
+import type { Spans } from '../../infra/diagnostics/index.js';
 import type { AnswerFit } from '../../models/response-format/index.js';
 import type { PlatformError } from '../../kernel/errors.js';
 import type { Catalogue } from '../../llm/index.js';
@@ -16,6 +17,8 @@ export interface TurnsOptions {
   readonly fit: Pick<AnswerFit, 'of'>;
   /** Whether a tool is refused when the context lacks a value that it needs; otherwise this is only noted. */
   readonly contextStrict: boolean;
+  /** Records the spans of turns; absent: nobody reads them. */
+  readonly spans?: Spans | undefined;
   /** Translates a failure for the caller; undefined for unknown failures. */
   readonly refusalOf: (error: unknown) => PlatformError | undefined;
 }

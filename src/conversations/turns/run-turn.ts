@@ -4,7 +4,9 @@
  * approvals.
  */
 import { callSources } from '../../models/calls/index.js';
+import type { WorkSpan } from '../../infra/diagnostics/index.js';
 import type { Message } from '../../llm/index.js';
+import { TurnParked } from './approvals.js';
 import {
   askedAgain,
   responseFormatMismatch,
@@ -25,6 +27,7 @@ import { TurnTokens } from './turn-usage.js';
 import type { RunChild } from './sub-agent.js';
 import { argumentsOf, callsIn } from './tool-call.js';
 import { toolRound } from './tool-round.js';
+import { agentSpan, endAgentSpan } from './turn-spans.js';
 import { toolsetOf } from './toolset.js';
 import type { QuickReplies, TurnEnd, TurnPorts, TurnStart } from './turn.js';
 import type { TurnWork } from './turn-work.js';
@@ -36,6 +39,27 @@ export async function runTurn(
   ports: TurnPorts,
   lineage = '',
 ): Promise<TurnEnd> {
+  const span = agentSpan(parts, start);
+  if (span === undefined) return runWork(parts, start, ports, lineage, span);
+  try {
+    const end = await runWork(parts, start, ports, lineage, span);
+    endAgentSpan(span, end);
+    return end;
+  } catch (error) {
+    // A wait for people is no failure; whoever goes on begins a span of its own.
+    if (!(error instanceof TurnParked)) span.fail('turn_lost');
+    span.end();
+    throw error;
+  }
+}
+
+async function runWork(
+  parts: TurnsParts,
+  start: TurnStart,
+  ports: TurnPorts,
+  lineage: string,
+  span: WorkSpan | undefined,
+): Promise<TurnEnd> {
   const work: TurnWork = {
     parts,
     start,
@@ -45,6 +69,7 @@ export async function runTurn(
     steps: new StepLog(start.recorded, ports, parts.time),
     output: new TurnOutput((event) => ports.emit(event), parts.time),
     totals: new TurnTokens(),
+    span,
   };
   try {
     work.interruption.check();

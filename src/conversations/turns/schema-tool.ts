@@ -26,6 +26,8 @@ export interface CallPlace {
   readonly again: boolean;
   /** The steps of a sub-agent that waited for an approval. */
   readonly parked?: readonly RecordedStep[] | undefined;
+  /** The span of the call, for the turn of a sub-agent. */
+  readonly traceparent?: string | undefined;
   /** Keeps its steps from then on; durable when it resolves. */
   readonly keepParked?: (steps: readonly RecordedStep[]) => Promise<void>;
 }

@@ -66,6 +66,7 @@ export async function callSubAgent(
       quickReplies: false,
       deadlineMs: Math.min(timeoutMs, interruption.remainingMs()),
       recorded: parked ?? [],
+      traceparent: place.traceparent,
     },
     {
       emit: () => undefined,

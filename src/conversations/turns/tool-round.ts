@@ -1,6 +1,7 @@
 /**
  * The calls of one round: they run in parallel, each as a step of its own. A failed call does not end the turn.
  */
+import type { WorkSpan } from '../../infra/diagnostics/index.js';
 import type { ToolCallPart, ToolMessage } from '../../llm/index.js';
 import { decisionOn, denial, noteOfChange, TurnParked, undecided } from './approvals.js';
 import { TurnLost } from './interruption.js';
@@ -10,6 +11,7 @@ import { callSubAgent, type RunChild, type SubAgentResult } from './sub-agent.js
 import { readCall, type ReadCall } from './tool-call.js';
 import { refused, type ToolResult } from './tool-result.js';
 import type { Toolset } from './toolset.js';
+import { endToolSpan, toolSpan } from './turn-spans.js';
 import type { ApprovalDecision, RecordedStep, StepDetail } from './turn.js';
 import { mayBegin, type TurnWork } from './turn-work.js';
 
@@ -90,6 +92,7 @@ async function oneCall(
     return message(part, { state, text: result });
   }
   const startedAtMs = parts.time.monotonicMs();
+  const span = toolSpan(work, part);
   const detail = (more: Partial<ToolDetail> = {}): ToolDetail => ({
     step: 'tool',
     callId: part.id,
@@ -98,13 +101,15 @@ async function oneCall(
     latencyMs: Math.round(parts.time.monotonicMs() - startedAtMs),
   });
   try {
-    const { state, text, ...used } = await resultOf(work, call, step, index, run);
+    const { state, text, ...used } = await resultOf(work, call, { step, index, span }, run);
+    endToolSpan(span, state);
     totals.add(used);
     const ended = detail({ result: text, isError: state !== 'finished', ...used });
     steps.end(step, state, ended);
     ports.emit({ ...event, state, latency_ms: ended.latencyMs ?? 0 });
     return message(part, { state, text });
   } catch (error) {
+    endToolSpan(span, error instanceof TurnParked ? 'waiting' : 'failed');
     if (error instanceof TurnParked) {
       steps.keep(step, { ...detail(), parked: error.steps });
       throw error;
@@ -120,8 +125,7 @@ async function oneCall(
 async function resultOf(
   work: TurnWork,
   call: DecidedCall,
-  step: Step,
-  index: number,
+  { step, index, span }: { readonly step: Step; readonly index: number; readonly span: WorkSpan | undefined },
   run: RunChild,
 ): Promise<SubAgentResult> {
   if ('refusal' in call) return refused(call.refusal);
@@ -133,7 +137,14 @@ async function resultOf(
     work.steps.keep(step, { step: 'tool', callId, arguments: given, parked });
     return work.steps.flush();
   };
-  const place = { number: step.number, index, again: step.again, parked: step.parked, keepParked };
+  const place = {
+    number: step.number,
+    index,
+    again: step.again,
+    parked: step.parked,
+    keepParked,
+    traceparent: span?.traceparent,
+  };
   const result: SubAgentResult =
     tool.kind === 'agent'
       ? await callSubAgent(work, tool, args, place, run)

@@ -1,3 +1,4 @@
+import type { WorkSpan } from '../../infra/diagnostics/index.js';
 import { type Interruption, TurnLost } from './interruption.js';
 import type { TurnsParts } from './parts.js';
 import type { TurnOutput } from './turn-output.js';
@@ -16,6 +17,8 @@ export interface TurnWork {
   readonly steps: StepLog;
   readonly output: TurnOutput;
   readonly totals: TurnTokens;
+  /** Undefined if nobody reads spans. */
+  readonly span: WorkSpan | undefined;
 }
 
 /** Called right before each external effect. All started steps are recorded by then. */

@@ -55,6 +55,8 @@ export interface TurnStart {
   readonly recorded: readonly RecordedStep[];
   /** What people decided on calls of this turn; absent if none needed an approval so far. */
   readonly approvals?: ApprovalDecisions;
+  /** The span that the turn belongs to, on any node. */
+  readonly traceparent?: string | undefined;
   /** When the turn waited for people; its clock leaves this time out. */
   readonly waits?: readonly Wait[];
 }

@@ -1,9 +1,9 @@
 import { timingSafeEqual } from 'node:crypto';
 import { isReady, whenReady } from '../../kernel/ready.js';
-import type { Caller, KeyCaller, Role, TenantLimits } from '../../kernel/caller.js';
+import type { Caller, KeyCaller, Role, TenantLimits, VisitorCaller } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
-import type { Access, Authenticator, Credentials } from '../operations/index.js';
+import type { Access, Authenticator, Credentials, PublicKeyUse } from '../operations/index.js';
 
 /** The claims of a user's verified access token. */
 export interface UserToken {
@@ -44,6 +44,8 @@ export interface AuthenticationParts {
   readonly authenticateKey: (apiKey: string, address: string) => KeyCaller | Promise<KeyCaller>;
   /** The key that a verified access token acts as. Throws `invalid_api_key` if the key has ended. */
   readonly authenticateKeyToken: (token: KeyToken, address: string) => KeyCaller | Promise<KeyCaller>;
+  /** Throws `invalid_api_key` or `origin_not_allowed`. */
+  readonly authenticateVisitor: (use: PublicKeyUse) => VisitorCaller | Promise<VisitorCaller>;
   readonly operatorToken: string | undefined;
   /** Counts wrong credentials by address; without it, nothing is counted. */
   readonly failures?: FailureCount;
@@ -69,6 +71,7 @@ export function createAuthenticator(parts: AuthenticationParts): Authenticator {
     authenticate(credentials: Credentials, access: Access): Caller | Promise<Caller> {
       const { bearer, address } = credentials;
       if (access.credentials.size === 0) return { kind: 'anonymous', address };
+      if (credentials.publicKey !== undefined) return parts.authenticateVisitor(credentials.publicKey);
       const apiKey =
         credentials.apiKey ?? (bearer !== undefined && isKey(bearer, access) ? bearer : undefined);
       if (apiKey !== undefined && access.credentials.has('key'))
@@ -98,6 +101,7 @@ function messageFor(access: Access): string {
     key: 'an API key (X-Api-Key)',
     user: 'an access token (Authorization: Bearer)',
     operator: 'the operator token',
+    'public-key': 'a public key in the path',
   };
   const needed = [...access.credentials].map((kind) => kinds[kind]);
   if (access.local) needed.push('to come from this machine itself, not through a proxy');

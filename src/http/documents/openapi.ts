@@ -72,6 +72,13 @@ const securitySchemes = {
     bearerFormat: 'JWT',
     description: 'The `access_token` of a signed-in user, from `POST /api/auth/login`.',
   },
+  visitorSecret: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Visitor-Secret',
+    description:
+      'The `secret` of `POST /api/v1/chat/{publicKey}/visitors`, beside an `Origin` that the public key allows.',
+  },
   operatorToken: {
     type: 'http',
     scheme: 'bearer',
@@ -114,6 +121,8 @@ const schemesOf = {
   key: ['apiKey', 'bearerKey'],
   user: ['accessToken'],
   operator: ['operatorToken'],
+  // The path has the key itself; the secret says which visitor of the page asks.
+  'public-key': ['visitorSecret'],
 } as const;
 
 function securityOf({ access }: Operation): readonly Json[] {

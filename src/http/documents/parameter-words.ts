@@ -28,6 +28,8 @@ export const queryDescriptions: Readonly<Record<string, string>> = {
   trace_id: 'Only executions with this value in `metadata.trace_id`.',
   session_id: 'Only those of this session.',
   execution_id: 'Only those of this execution.',
+  request_id: 'Only those of this request.',
+  code: 'Only those with this code.',
   trigger_id: 'Only those of this trigger.',
   trigger_type: 'Only triggers of this type.',
   enabled: 'Whether only enabled triggers are listed, or only the others.',
@@ -81,6 +83,7 @@ export function pathDescription(path: string, name: string): string {
   const plural = place.slice(place.lastIndexOf('/') + 1);
   const thing = things[plural] ?? plural.replace(/s$/, '');
   if (name === 'version') return 'The number of the version.';
+  if (name === 'publicKey') return 'The public key of the page, `pk_live_…`.';
   if (name === 'kind') return 'What the file has.';
   return `The ${name === 'key' ? 'key' : name === 'model' ? 'name' : 'id'} of the ${thing}.`;
 }

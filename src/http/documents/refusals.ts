@@ -11,6 +11,7 @@ export function codesOf(operation: Operation): readonly ErrorCode[] {
   if (operation.rate !== 'uncounted') codes.push('rate_limit_exceeded');
   if (!access.anonymous) codes.push('authentication_required');
   if (access.credentials.has('key')) codes.push('invalid_api_key');
+  if (access.credentials.has('public-key')) codes.push('invalid_api_key', 'origin_not_allowed');
   if (access.credentials.has('user')) codes.push('invalid_token');
   if (access.tenant.from !== 'none') codes.push('tenant_not_found');
   if (access.permission !== null) codes.push('insufficient_permissions');

@@ -15,6 +15,7 @@ const tags: Readonly<Record<string, readonly [title: string, description: string
     'Snapshots that a publication makes, to compare and to return to.',
   ],
   sessions: ['Sessions', 'Conversations with agents: reading, watching, taking over, answering by hand.'],
+  visitors: ['Visitors', 'The chat of a web page, by a public key that is bound to agents and origins.'],
   executions: ['Executions', 'The durable records of turns.'],
   approvals: ['Approvals', "People's decisions on calls of tools."],
   attachments: ['Attachments', 'Images and files of messages.'],

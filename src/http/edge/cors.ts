@@ -1,16 +1,11 @@
 import { answerHeaders, type Method } from '../operations/index.js';
 
-/** Answers browsers of other origins; only origins that the operator listed are allowed. */
+/** Answers browsers of other origins: those that the operator listed, and those of a public key. */
 export class CrossOrigin {
   readonly #origins: ReadonlySet<string>;
 
   constructor(origins: readonly string[]) {
     this.#origins = new Set(origins);
-  }
-
-  /** False if no origin is listed; the header need not be read then. */
-  get open(): boolean {
-    return this.#origins.size > 0;
   }
 
   allows(origin: string): boolean {
@@ -19,7 +14,11 @@ export class CrossOrigin {
 
   /** Headers of every answer to a listed origin. */
   headers(origin: string): readonly (readonly [string, string])[] {
-    if (!this.allows(origin)) return [];
+    return this.allows(origin) ? this.granted(origin) : [];
+  }
+
+  /** The same for an origin that the caller's public key allows. */
+  granted(origin: string): readonly (readonly [string, string])[] {
     return [
       ['Access-Control-Allow-Origin', origin],
       ['Access-Control-Expose-Headers', exposed],

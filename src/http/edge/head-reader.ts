@@ -19,13 +19,14 @@ export class HeadReader {
   apiKey = '';
   authorization = '';
   tenantId = '';
+  origin = '';
   /** Set by clients of Anthropic's API. */
   anthropicVersion = '';
 
   read(request: HttpRequest): void {
     this.#hosts = this.#lengths = this.#codings = 0;
     this.requestId = this.contentType = this.apiKey = '';
-    this.authorization = this.tenantId = this.anthropicVersion = '';
+    this.authorization = this.tenantId = this.origin = this.anthropicVersion = '';
     request.forEach(this.#note);
   }
 
@@ -75,6 +76,9 @@ export class HeadReader {
         break;
       case 'x-tenant-id':
         this.tenantId ||= value;
+        break;
+      case 'origin':
+        this.origin ||= value;
         break;
       case 'anthropic-version':
         this.anthropicVersion ||= value;

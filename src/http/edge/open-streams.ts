@@ -71,6 +71,7 @@ export class OpenStreams {
 function ownersOf(caller: Caller): readonly StreamOwner[] {
   switch (caller.kind) {
     case 'key':
+    case 'visitor':
       return [{ key: caller.keyId }, { tenant: caller.scope.tenantId }];
     case 'user':
       return [

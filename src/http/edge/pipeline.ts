@@ -47,7 +47,7 @@ export interface PipelineParts {
   readonly authenticator: Authenticator;
   readonly admission: Admission;
   /** Headers that depend on the request's origin. */
-  readonly crossOriginHeaders: (origin: string) => HeaderList;
+  readonly crossOriginHeaders: (origin: string, caller: Caller | undefined) => HeaderList;
   readonly report: (report: RequestReport) => void;
   readonly streams: OpenStreams;
   readonly socketClosed: (head: RequestHead) => void;
@@ -319,7 +319,7 @@ export class Pipeline {
       contentType,
       figures: progress.figures ?? this.#parts.admission.figuresOfAddress(address),
       extra,
-      crossOrigin: origin === '' ? [] : this.#parts.crossOriginHeaders(origin),
+      crossOrigin: origin === '' ? [] : this.#parts.crossOriginHeaders(origin, progress.caller),
     };
   }
 }

@@ -22,7 +22,13 @@ export function createRequestReporter(parts: {
     else {
       const error = recentErrors.count(errorCode, spelledCode);
       if (error !== undefined)
-        errorRecords?.note({ ...error, requestId, operation, tenant: tenantOf(caller) });
+        errorRecords?.note({
+          ...error,
+          requestId,
+          operation,
+          tenant: tenantOf(caller),
+          ...aboutOf(exchange.head.path),
+        });
     }
     log.requestLine({
       requestId,
@@ -37,6 +43,16 @@ export function createRequestReporter(parts: {
   };
 }
 
+const aboutPath =
+  /^\/api\/(?:v\d\/)?(agents|triggers)\/([\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12})(?:\/|$)/i;
+
+/** The agent or trigger that the path names, so that a tenant finds the errors of one of them. */
+function aboutOf(path: string): { readonly agentId?: string; readonly triggerId?: string } {
+  const [, kind, id] = aboutPath.exec(path) ?? [];
+  if (id === undefined) return {};
+  return kind === 'agents' ? { agentId: id } : { triggerId: id };
+}
+
 function tenantOf(caller: Caller | undefined): string | undefined {
   return caller !== undefined && 'scope' in caller ? caller.scope.tenantId : undefined;
 }
@@ -45,6 +61,7 @@ function tenantOf(caller: Caller | undefined): string | undefined {
 function callerFields(caller: Caller | undefined): string {
   switch (caller?.kind) {
     case 'key':
+    case 'visitor':
       return `,"tenant":"${caller.scope.tenantId}","key":"${caller.keyId}"`;
     case 'tenant-user':
       return `,"tenant":"${caller.scope.tenantId}","user":"${caller.userId}"`;

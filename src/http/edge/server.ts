@@ -4,8 +4,9 @@ import type { Random, Time } from '../../../cluster/index.js';
 import { isLoopbackAddress } from '../../kernel/address.js';
 import { RequestTracing, traceHeaders } from '../../infra/diagnostics/index.js';
 import { PlatformError } from '../../kernel/errors.js';
-import type { OperationTable } from '../operations/index.js';
-import { type Match, type Method, type Operation, Router } from '../operations/index.js';
+import type { Ready } from '../../kernel/ready.js';
+import type { OperationTable, PublicKeyUse } from '../operations/index.js';
+import { type Match, type Method, type Operation, publicKeyParameter, Router } from '../operations/index.js';
 import { AddressReader } from './address.js';
 import { defaultBounds, type EdgeBounds } from './bounds.js';
 import { BodyBudget } from './body-budget.js';
@@ -42,6 +43,8 @@ export type EdgeParts = Pick<PipelineParts, 'authenticator' | 'admission' | 'rep
   readonly random: Random;
   /** Finds a page for an address without an operation; `accept` is the header of the request. */
   readonly pages?: (method: string, path: string, accept: string) => Match | undefined;
+  /** Whether pages of the origin may use a public key, which a browser asks first; without it, none may. */
+  readonly allowsOrigin?: (use: Omit<PublicKeyUse, 'secret'>) => Ready<boolean>;
   /** Called at most once per hour, if requests come through a proxy that is not trusted. */
   readonly onUntrustedForwarding?: (seen: UntrustedForwarding) => void;
 };
@@ -55,6 +58,7 @@ export class EdgeServer {
   readonly #pages: NonNullable<EdgeParts['pages']>;
   readonly #pipeline: Pipeline;
   readonly #admission: PipelineParts['admission'];
+  readonly #allowsOrigin: NonNullable<EdgeParts['allowsOrigin']>;
   readonly #addresses: AddressReader;
   readonly #forwardingNotice: ForwardingNotice;
   readonly #peers: PeerReader;
@@ -83,6 +87,7 @@ export class EdgeServer {
     this.#router = new Router(parts.table);
     this.#pages = parts.pages ?? (() => undefined);
     this.#admission = parts.admission;
+    this.#allowsOrigin = parts.allowsOrigin ?? (() => false);
     this.#addresses = new AddressReader(options.trustedProxies);
     this.#forwardingNotice = new ForwardingNotice(parts.onUntrustedForwarding ?? (() => undefined));
     this.#crossOrigin = new CrossOrigin(options.corsOrigins);
@@ -101,7 +106,9 @@ export class EdgeServer {
       sockets: this.#sockets,
       socketClosed: ({ native }) => this.connections.socketClosed(this.#peers.read(native)),
       bodyBudget: this.bodyBudget,
-      crossOriginHeaders: (origin) => this.#crossOrigin.headers(origin),
+      // A visitor was admitted for its origin.
+      crossOriginHeaders: (origin, caller) =>
+        caller?.kind === 'visitor' ? this.#crossOrigin.granted(origin) : this.#crossOrigin.headers(origin),
       closing: () => this.#closing,
     });
     this.connections.watch(this.#app);
@@ -202,7 +209,7 @@ export class EdgeServer {
       address,
       native,
       requestId: given !== '' && /^[\w.-]{1,128}$/.test(given) ? given : this.#nextRequestId(),
-      origin: this.#crossOrigin.open ? request.getHeader('origin') : '',
+      origin: this.#head.origin,
       anthropicVersion: this.#head.anthropicVersion,
       contentType: hasBody ? contentType : '',
       contentLength: hasBody ? contentLength : 0,
@@ -213,18 +220,40 @@ export class EdgeServer {
 
   #answerPreflight(exchange: Exchange, request: HttpRequest): boolean {
     const { origin, path, address } = exchange.head;
-    if (!this.#crossOrigin.allows(origin)) return false;
+    if (origin === '') return false;
     const wanted = request.getHeader('access-control-request-method');
     const found = this.#router.find(wanted, path);
     if (found === undefined) return false;
     const methods = 'operation' in found ? [found.operation.method] : methodsOf(found);
-    const headers = this.#crossOrigin.preflight(
-      origin,
-      methods,
-      request.getHeader('access-control-request-headers'),
-    );
-    exchange.sendHeaders(204, this.#admission.figuresOfAddress(address), headers, this.#closing);
+    const asked = request.getHeader('access-control-request-headers');
+    const answer = (): void => {
+      const headers = this.#crossOrigin.preflight(origin, methods, asked);
+      exchange.sendHeaders(204, this.#admission.figuresOfAddress(address), headers, this.#closing);
+    };
+    if (this.#crossOrigin.allows(origin)) answer();
+    else if ('operation' in found && found.operation.access.credentials.has('public-key'))
+      void this.#answerForKey(exchange, found, answer);
+    else return false;
     return true;
+  }
+
+  /** A preflight request carries no header of the request that follows: the key is in its path. */
+  async #answerForKey(exchange: Exchange, { operation, params }: Match, allow: () => void): Promise<void> {
+    const { origin, address } = exchange.head;
+    try {
+      const use = { key: params[publicKeyParameter] ?? '', origin, address };
+      if (await this.#allowsOrigin(use)) return allow();
+      throw new PlatformError('origin_not_allowed');
+    } catch (error) {
+      const progress = { caller: undefined, figures: undefined };
+      this.#pipeline.refuse(
+        exchange,
+        operation.name,
+        dialectOf(operation.dialect, exchange.head),
+        progress,
+        error,
+      );
+    }
   }
 
   #incomingOf(
@@ -237,6 +266,14 @@ export class EdgeServer {
     const { tenant, credentials, local } = operation.access;
     const apiKey = credentials.size === 0 ? '' : this.#head.apiKey;
     const authorization = credentials.size === 0 || apiKey !== '' ? '' : this.#head.authorization;
+    const publicKey = credentials.has('public-key')
+      ? {
+          key: params[publicKeyParameter] ?? '',
+          origin: this.#head.origin,
+          address: exchange.head.address,
+          secret: request.getHeader('x-visitor-secret'),
+        }
+      : undefined;
     const named = tenant.from === 'path' ? params[tenant.parameter] : this.#head.tenantId;
     return {
       operation,
@@ -245,13 +282,14 @@ export class EdgeServer {
       handshake,
       headers: headersOf(request, operation.headers),
       span: this.#tracing.enabled
-        ? this.#tracing.begin(operation.name, exchange.head.requestId, headersOf(request, traceHeaders))
+        ? this.#tracing.begin(operation, exchange.head.requestId, headersOf(request, traceHeaders))
         : undefined,
       credentials: {
         apiKey: apiKey === '' ? undefined : apiKey,
         bearer: authorization === '' ? undefined : /^bearer +(\S+)$/i.exec(authorization)?.[1],
         tenantId: named === '' ? undefined : named,
         address: exchange.head.address,
+        publicKey,
         isLocal: local && isLoopbackAddress(exchange.head.address) && !isForwarded(request),
       },
     };

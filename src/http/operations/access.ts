@@ -5,6 +5,7 @@ import type {
   OperatorCaller,
   TenantCaller,
   UserCaller,
+  VisitorCaller,
 } from '../../kernel/caller.js';
 import type { Permission } from './permissions.js';
 
@@ -19,12 +20,15 @@ export type TenantSource =
   /** A parameter of the path. */
   | { readonly from: 'path'; readonly parameter: string };
 
+/** `public-key`: a key in the path, from a page of one of its origins. No other operation takes one. */
+export type CredentialKind = 'user' | 'key' | 'operator' | 'public-key';
+
 /**
  * The callers that may use an operation. The kinds of credential are a rule of the REST route; the permission is a rule
  * of the operation and applies to every way of calling it.
  */
 export interface Access<Who extends Caller = Caller> {
-  readonly credentials: ReadonlySet<'user' | 'key' | 'operator'>;
+  readonly credentials: ReadonlySet<CredentialKind>;
   /** True if callers without a credential are accepted. */
   readonly anonymous: boolean;
   /** True if requests from this machine are accepted without a credential. */
@@ -37,7 +41,7 @@ export interface Access<Who extends Caller = Caller> {
 }
 
 function access<Who extends Caller>(
-  credentials: readonly ('user' | 'key' | 'operator')[],
+  credentials: readonly CredentialKind[],
   tenant: TenantSource,
   permission: Permission | null,
   without: 'nobody' | 'anyone' | 'local' = 'nobody',
@@ -87,6 +91,14 @@ export function apiKey(permission: Permission | null): Access<KeyCaller> {
 export function tenantCaller(permission: Permission | null): Access<TenantCaller> {
   return access(['user', 'key'], { from: 'header' }, permission);
 }
+
+/** A visitor of a page with a public key: the path names the key, and `X-Visitor-Secret` the visitor. */
+export function visitor(): Access<VisitorCaller> {
+  return access(['public-key'], { from: 'none' }, null);
+}
+
+/** The parameter of the path that names the public key. */
+export const publicKeyParameter = 'publicKey';
 
 /** The operator of the installation, by `TROUPE_OPERATOR_TOKEN`. */
 export function operator(): Access<OperatorCaller> {

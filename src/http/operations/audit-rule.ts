@@ -2,12 +2,13 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 
 /**
  * What the audit says of an operation: the action, such as `keys.create`; the action, where the subject alone can write
- * the entry because the request has no tenant when it arrives; or the reason why there is no entry.
+ * the entry because the request has no tenant when it arrives; or the reason why there is no entry. `entries: 'never'`:
+ * neither does anything that the operation calls write one, so the request's origin is not carried to it.
  */
 export type AuditRule =
   | string
   | { readonly action: string; readonly by: 'subject' }
-  | { readonly exempt: string };
+  | { readonly exempt: string; readonly entries?: 'never' };
 
 /** An entry that the table writes for an operation. */
 export interface EntryOfOperation {
@@ -40,6 +41,10 @@ const kinds: Readonly<Record<string, string>> = {
 export function actionOf(rule: AuditRule | undefined): string | undefined {
   if (rule === undefined || typeof rule === 'string') return rule;
   return undefined;
+}
+
+export function mayWriteEntries(rule: AuditRule | undefined): boolean {
+  return !(typeof rule === 'object' && 'exempt' in rule && rule.entries === 'never');
 }
 
 /** `keys.create` → `key`. */

@@ -4,7 +4,13 @@ import { PlatformError } from '../../kernel/errors.js';
 import { type RequestOrigin, withOrigin } from '../../kernel/request-origin.js';
 import { auditedScope } from '../../kernel/tenant-scope.js';
 import { fieldChanges } from './audit-changes.js';
-import { actionOf, type AuditTrail, type EntryOfOperation, targetKindOf } from './audit-rule.js';
+import {
+  actionOf,
+  type AuditTrail,
+  type EntryOfOperation,
+  mayWriteEntries,
+  targetKindOf,
+} from './audit-rule.js';
 import { isJsonObject, type JsonObject } from './merge-patch.js';
 import type { Operation, OperationRequest, RefusedRequest } from './operation.js';
 import { JsonReply } from './reply.js';
@@ -22,7 +28,10 @@ export function audited(operations: readonly Operation[], trail: AuditTrail): re
   );
   return operations.map((operation) => {
     const action = actionOf(operation.audit);
-    if (action === undefined) return operation.method === 'GET' ? operation : withOriginOf(operation);
+    if (action === undefined) {
+      const carries = operation.method !== 'GET' && mayWriteEntries(operation.audit);
+      return carries ? withOriginOf(operation) : operation;
+    }
     return withEntries(operation, action, readers.get(addressOf(thingOf(operation.path))), trail);
   });
 }

@@ -1,4 +1,4 @@
-import type { Caller } from '../../kernel/caller.js';
+import type { TenantCaller, VisitorCaller } from '../../kernel/caller.js';
 import type { LeaveSignal } from '../../kernel/leave-signal.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 
@@ -40,7 +40,7 @@ export type KeptAnswer =
     };
 
 export interface NamedRequest {
-  readonly caller: Caller & { readonly scope: TenantScope };
+  readonly caller: TenantCaller | VisitorCaller;
   readonly operation: string;
   readonly key: string;
   /** All input that decides the answer. */

@@ -1,6 +1,5 @@
-import type { TenantCaller } from '../../kernel/caller.js';
 import { invalidField, PlatformError } from '../../kernel/errors.js';
-import type { BegunRequest, IdempotencyRule, IdempotentRequests } from './idempotency.js';
+import type { BegunRequest, IdempotencyRule, IdempotentRequests, NamedRequest } from './idempotency.js';
 import { answerFrom, keptFrom, keptFromError, keptStream } from './kept-answer.js';
 import type { Operation, OperationRequest } from './operation.js';
 import { JsonReply, StreamReply } from './reply.js';
@@ -57,7 +56,7 @@ class IdempotentOperation {
     this.#requests = requests;
   }
 
-  async handle(request: OperationRequest, caller: TenantCaller, key: string): Promise<unknown> {
+  async handle(request: OperationRequest, caller: NamedRequest['caller'], key: string): Promise<unknown> {
     const { params, query, body } = request;
     const begun = await this.#requests.begin({
       caller,

@@ -51,7 +51,7 @@ export {
   textCursor,
 } from './paging.js';
 export { allows, type Permission, permissions, permissionsOf } from './permissions.js';
-export type { Admission, Admitted, Authenticator, Credentials, WorkAhead } from './ports.js';
+export type { Admission, Admitted, Authenticator, Credentials, PublicKeyUse, WorkAhead } from './ports.js';
 export { boundsOf, dayMs, type Moment, momentText, type Range, rangeOf, rangeQuery } from './range.js';
 export type { RateFigures } from './rate-figures.js';
 export {

@@ -4,6 +4,16 @@ import type { Access } from './access.js';
 import type { RateClass } from './operation.js';
 import type { RateFigures } from './rate-figures.js';
 
+/** What a page sends to use a public key, unverified. */
+export interface PublicKeyUse {
+  readonly key: string;
+  /** The `Origin` header; empty without one. */
+  readonly origin: string;
+  readonly address: string;
+  /** The `X-Visitor-Secret` header; empty without one. */
+  readonly secret: string;
+}
+
 /** The unverified credentials of one request. */
 export interface Credentials {
   readonly apiKey: string | undefined;
@@ -16,6 +26,8 @@ export interface Credentials {
    * is set.
    */
   readonly isLocal?: boolean;
+  /** Set for the operations that take a public key. */
+  readonly publicKey?: PublicKeyUse | undefined;
 }
 
 /**

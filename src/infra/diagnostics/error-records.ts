@@ -2,7 +2,14 @@ import type { Time, Timer } from '../../../cluster/index.js';
 import type { Ids } from '../../kernel/chance.js';
 import { errorKinds } from '../../kernel/errors.js';
 import type { Store } from '../storage/index.js';
-import { type ErrorRow, insertErrors, listErrors } from './error-records.store.js';
+import {
+  type ErrorFilter,
+  type ErrorRow,
+  insertErrors,
+  listErrors,
+  listErrorsOf,
+  type ShownError,
+} from './error-records.store.js';
 import type { RecentError } from './recent-errors.js';
 
 /** One of the last errors of all nodes. */
@@ -12,6 +19,9 @@ export interface ErrorRecord extends RecentError {
   readonly operation: string | null;
   readonly tenant: string | null;
   readonly execution_id: string | null;
+  /** The agent and the trigger that the request or the turn was about. */
+  readonly agent_id: string | null;
+  readonly trigger_id: string | null;
 }
 
 export interface ErrorRecordsParts {
@@ -49,23 +59,32 @@ export class ErrorRecords {
     requestId,
     operation,
     tenant,
+    agentId = null,
+    triggerId = null,
   }: RecentError & {
     readonly requestId: string;
     readonly operation: string;
     readonly tenant: string | undefined;
+    readonly agentId?: string | null;
+    readonly triggerId?: string | null;
   }): void {
     const row = { id, error, message, timestamp, operation, tenant: tenant ?? null };
-    this.#add({ ...row, request_id: requestId, execution_id: null });
+    const about = { agent_id: agentId, trigger_id: triggerId };
+    this.#add({ ...row, ...about, request_id: requestId, execution_id: null });
   }
 
   /** A turn that failed: nobody's request did, because its stream or trigger had been answered. */
   noteTurn({
     tenantId,
     executionId,
+    agentId,
+    triggerId,
     code,
   }: {
     readonly tenantId: string;
     readonly executionId: string;
+    readonly agentId: string;
+    readonly triggerId: string | null;
     readonly code: string;
   }): void {
     const known = Object.entries(errorKinds).find(([kind]) => kind === code);
@@ -78,14 +97,21 @@ export class ErrorRecords {
       tenant: tenantId,
       request_id: null,
       execution_id: executionId,
+      agent_id: agentId,
+      trigger_id: triggerId,
     });
   }
 
   /** Newest first, with all that this node has noted. */
   async list(limit: number): Promise<readonly ErrorRecord[]> {
     await this.#write();
-    const rows = await listErrors(this.#parts.store, limit);
-    return rows.map(({ at, ...row }) => ({ ...row, timestamp: at.toISOString() }));
+    return (await listErrors(this.#parts.store, limit)).map(recordOf);
+  }
+
+  /** Those of one tenant, newest first. */
+  async listOf(tenantId: string, filter: ErrorFilter): Promise<readonly ErrorRecord[]> {
+    await this.#write();
+    return (await listErrorsOf(this.#parts.store, tenantId, filter)).map(recordOf);
   }
 
   /** Writes what is noted; call it before the store is closed. */
@@ -128,7 +154,8 @@ export class ErrorRecords {
       if (rows.length === 0) return;
       this.#waiting = [];
       try {
-        await insertErrors(this.#parts.store, this.#parts.node, rows);
+        const { store, node, time } = this.#parts;
+        await insertErrors(store, node, rows, new Date(time.wallMs()));
       } catch (error) {
         this.#waiting = [...rows, ...this.#waiting].slice(-waitingMax);
         throw error;
@@ -137,4 +164,8 @@ export class ErrorRecords {
     this.#writing = written.catch(() => undefined);
     return written;
   }
+}
+
+function recordOf({ at, ...row }: ShownError): ErrorRecord {
+  return { ...row, timestamp: at.toISOString() };
 }

@@ -9,6 +9,8 @@ export interface Log {
   readonly logger: Logger;
   readonly requestLine: RequestLine;
   readonly flush: () => void;
+  /** Hands each line to the sink too, as it is written, until the returned function is called. */
+  readonly follow: (sink: (line: string) => void) => () => void;
 }
 
 export interface RequestFacts {
@@ -38,7 +40,7 @@ export interface LogOptions {
  * their causes.
  */
 export function createLog(options: LogOptions): Log {
-  const destination = options.destination ?? new LogDestination(1);
+  const destination = new FollowedDestination(options.destination ?? new LogDestination(1));
   const fields = options.fields ?? {};
   const logger = pino(
     {
@@ -66,7 +68,37 @@ export function createLog(options: LogOptions): Log {
     logger,
     requestLine: requestLines(logger, destination, fields),
     flush: () => destination.flushSync(),
+    follow: (sink) => destination.follow(sink),
   };
+}
+
+/** Passes lines on, and to the sinks if there are any. */
+class FollowedDestination implements LogTarget {
+  readonly #target: LogTarget;
+  readonly #sinks = new Set<(line: string) => void>();
+
+  constructor(target: LogTarget) {
+    this.#target = target;
+  }
+
+  follow(sink: (line: string) => void): () => void {
+    this.#sinks.add(sink);
+    return () => void this.#sinks.delete(sink);
+  }
+
+  write(text: string): void {
+    this.#target.write(text);
+    for (const sink of this.#sinks) sink(text);
+  }
+
+  writeAscii(text: string): void {
+    this.#target.writeAscii(text);
+    for (const sink of this.#sinks) sink(text);
+  }
+
+  flushSync(): void {
+    this.#target.flushSync();
+  }
 }
 
 /**

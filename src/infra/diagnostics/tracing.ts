@@ -1,4 +1,5 @@
 import { context, propagation, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { isTraced } from './spans.js';
 
 /** The result of a request, for its span. */
 export interface SpanEnd {
@@ -14,27 +15,37 @@ export interface RequestSpan {
   end(result: SpanEnd): void;
 }
 
+interface TracedOperation {
+  readonly name: string;
+  readonly method: string;
+  readonly path: string;
+}
+
 /** Headers in which callers pass on their trace. */
 export const traceHeaders = ['traceparent', 'tracestate'] as const;
 
 /**
- * Spans of requests through the OpenTelemetry API. To record them, load an SDK before the node
- * (`node --import ./tracing.mjs …`). Without one nothing is recorded, and requests have no overhead.
+ * Spans of requests through the OpenTelemetry API. The variables of OpenTelemetry start its SDK; another one may be loaded
+ * before the node (`node --import ./tracing.mjs …`). Without one nothing is recorded, and requests have no overhead.
  */
 export class RequestTracing {
   readonly #tracer = trace.getTracer('troupe');
-  readonly enabled: boolean;
+  readonly enabled = isTraced();
 
-  constructor() {
-    const probe = this.#tracer.startSpan('start');
-    this.enabled = probe.isRecording();
-    probe.end();
-  }
-
-  begin(operation: string, requestId: string, headers: Readonly<Record<string, string>>): RequestSpan {
+  begin(
+    operation: TracedOperation,
+    requestId: string,
+    headers: Readonly<Record<string, string>>,
+  ): RequestSpan {
     const parent = propagation.extract(context.active(), headers);
-    const attributes = { 'troupe.operation': operation, 'troupe.request_id': requestId };
-    const span = this.#tracer.startSpan(operation, { kind: SpanKind.SERVER, attributes }, parent);
+    const attributes = {
+      'http.request.method': operation.method,
+      // Of the declaration, since the address itself may hold a secret.
+      'http.route': operation.path,
+      'troupe.operation': operation.name,
+      'troupe.request_id': requestId,
+    };
+    const span = this.#tracer.startSpan(operation.name, { kind: SpanKind.SERVER, attributes }, parent);
     const active = trace.setSpan(parent, span);
     return {
       within: (work) => context.with(active, work),

@@ -18,18 +18,20 @@ import {
   systemTime,
   targetOf,
 } from '../../../cluster/index.js';
-import type { Settings } from '../../kernel/config/index.js';
+import { type Settings, version } from '../../kernel/config/index.js';
 import type { Logger } from '../diagnostics/index.js';
 import type { Sealer } from '../sealing/index.js';
 import { type Store, writerRole } from '../storage/index.js';
 import { clusterIdentity } from './cluster-identity.js';
 import type { Actors } from './contract.js';
+import { drainNode } from './drain-node.js';
 import { LateCaller } from './late-caller.js';
 import { measuresText, type SourceReading } from './measures.js';
 import { linkProtectionOf } from './link-protection.js';
 import { logLinkTrouble, logMembershipEvent } from './membership-log.js';
 import { pulseActor } from './pulse.actor.js';
 import { ReadinessProbes } from './readiness-probes.js';
+import { clusterNameOf } from './running-versions.js';
 import { SourceFailures } from './source-failures.js';
 
 export type ActorSettings = Pick<
@@ -56,6 +58,8 @@ export interface ActorsParts {
   readonly logger: Logger;
   /** Overrides the default timings of the runtime. */
   readonly cluster?: Partial<ClusterConfig>;
+  /** Called when the operator drains this node: stop it, then end the process. Without it, the request is refused. */
+  readonly onLeaveAsked?: (() => void) | undefined;
   /** Called when the lease is lost for good and every actor here has ended. Finish open requests, then end the process. */
   readonly onLost: () => void;
 }
@@ -173,6 +177,7 @@ export function createActors(parts: ActorsParts): Actors {
     ready: () => open?.node.ready ?? false,
     describe: () => open?.node.describe(),
     reports: () => pulses.reports(),
+    drain: (other) => drainNode(open?.node, other),
     measures: () =>
       measuresText(
         open?.node.describe(),
@@ -209,9 +214,9 @@ async function openNode(
     readonly process: ProcessId;
   },
 ): Promise<ClusteredNode> {
-  const { settings, store, sealer, logger, onLost } = parts;
+  const { settings, store, sealer, logger, onLost, onLeaveAsked } = parts;
   const { redisUrl, databaseUrl = '' } = settings;
-  if (redisUrl === undefined) return openLoneNode(node);
+  if (redisUrl === undefined) return openLoneNode({ ...node, version });
   const protection = await linkProtectionOf(settings);
   const { name, secret } = await clusterIdentity({
     store,
@@ -221,12 +226,13 @@ async function openNode(
   });
   return openClusteredNode({
     ...node,
-    cluster: `troupe-${name}`,
+    cluster: clusterNameOf({ name }),
     secret,
     redisUrl,
     databaseUrl,
     databaseRole: writerRole,
     roles: settings.nodeRoles,
+    version,
     host: settings.grpcHost,
     port: settings.grpcPort,
     ...(settings.advertiseAddr === undefined ? {} : { advertise: settings.advertiseAddr }),
@@ -234,5 +240,6 @@ async function openNode(
     report: (event: MembershipEvent) => logMembershipEvent(logger, event),
     onLinkTrouble: (trouble) => logLinkTrouble(logger, trouble),
     onFenced: onLost,
+    ...(onLeaveAsked === undefined ? {} : { onLeaveAsked }),
   });
 }

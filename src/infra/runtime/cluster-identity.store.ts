@@ -24,7 +24,7 @@ export async function replaceSealedSecret(tx: DirectoryTransaction, sealedSecret
   );
 }
 
-async function readIdentity(tx: DirectoryTransaction): Promise<ClusterIdentityRow | undefined> {
+export async function readIdentity(tx: DirectoryTransaction): Promise<ClusterIdentityRow | undefined> {
   const row = await tx.maybeOne(
     sql.type(identityRow)`select name, sealed_secret from cluster_identity where single`,
   );

@@ -53,8 +53,14 @@ export interface Actors {
   ready(): boolean;
   /** Undefined before the start. */
   describe(): NodeDescription | undefined;
-  /** Reports of this node and of every node with slots. */
+  /** Reports of this node, of every node with slots, and of nodes that leave. */
   reports(): Promise<readonly NodeReport[]>;
+  /**
+   * Asks a node with slots to leave in order and end. Resolves when it has begun. Throws `not_found` for a process that is
+   * no member, `conflict` if it is the only one or its program cannot end itself, `service_unavailable` if it does not
+   * answer.
+   */
+  drain(process: string): Promise<void>;
   readonly readiness: ReadinessCheck;
   /** The metrics of this node's runtime, in the Prometheus format. */
   measures(): string;

@@ -6,5 +6,6 @@ export { describeLinkProtection, linkProtectionOf, LinkProtectionError } from '.
 export { countsOf } from './counts.js';
 export { toPlatformError } from './failures.js';
 export type { Actors, RecoveryHandle, TimersHandle } from './contract.js';
+export { runningVersions, unstatedVersion } from './running-versions.js';
 export type { NodeReport } from './readiness-probes.js';
 export { requiredPart, UnreadableMessage, type WireEnum, wireEnum } from './wire-values.js';

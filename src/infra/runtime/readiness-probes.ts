@@ -9,6 +9,8 @@ export interface NodeReport {
   readonly member: Pick<Member, 'process' | 'address' | 'roles'>;
   /** The node's own description; undefined if it did not answer. */
   readonly description: NodeDescription | undefined;
+  /** It has left the view and finishes its running turns. */
+  readonly isLeaving: boolean;
 }
 
 /** Pulses belong to no tenant. */
@@ -38,20 +40,25 @@ export class ReadinessProbes {
     await this.#beats(group, ownKey ?? 'pulse-0').beat({}, { deadlineMs });
   }
 
-  /** Reports of every node with slots and of this node; this node's own needs no call. */
+  /** Reports of every node with slots, of those that leave, and of this node; this node's own needs no call. */
   async reports(): Promise<readonly NodeReport[]> {
     const node = this.#node();
     if (node === undefined) return [];
-    const { members } = node.ring.view;
+    const present = new Set(node.ring.view.members.map(({ process }) => process));
+    const { processes } = node;
     const { nodes } = await node.describeCluster(deadlineMs);
     const descriptions = new Map(
       nodes.map((one) => [one.process, 'description' in one ? one.description : undefined]),
     );
-    const reports = members.map((member) => ({ member, description: descriptions.get(member.process) }));
-    if (members.some((member) => member.process === node.process)) return reports;
+    const reports = processes.map((member) => ({
+      member,
+      description: descriptions.get(member.process),
+      isLeaving: !present.has(member.process),
+    }));
+    if (processes.some((member) => member.process === node.process)) return reports;
     // A node without slots is not a member, but its report is included.
     const own = { process: node.process, address: '', roles: ['edge'] as const };
-    return [{ member: own, description: node.describe() }, ...reports];
+    return [{ member: own, description: node.describe(), isLeaving: false }, ...reports];
   }
 
   describe(): NodeDescription | undefined {

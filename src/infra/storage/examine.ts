@@ -5,13 +5,17 @@ import type { Time } from '../../../cluster/index.js';
 import { toStoreError } from './errors.js';
 import { MigrationError } from './migration-error.js';
 import { migrationsDirectory, readMigrationFiles } from './migration-files.js';
-import { pendingFiles, readRecordedFiles } from './migration-plan.js';
+import { lastNumber, pendingFiles, readRecordedFiles } from './migration-plan.js';
 
 export interface DatabaseFacts {
   /** 180004 is 18.4. */
   readonly versionNumber: number;
   readonly version: string;
   readonly mayCreateRoles: boolean;
+  /** The highest migration that the database has had; 0 if none. */
+  readonly schema: number;
+  /** The highest migration of this program. */
+  readonly ownSchema: number;
   /** Migration files of this program that have not been applied. */
   readonly pendingMigrations: readonly string[];
   /** Why a node refuses to migrate the database; undefined when it does not. */
@@ -20,6 +24,8 @@ export interface DatabaseFacts {
   readonly synchronousStandbys: boolean;
   /** The offset of the database's clock from this machine's. */
   readonly clockAheadMs: number;
+  /** What `ids` selects; undefined if its tables are not there yet. */
+  readonly ids: readonly string[] | undefined;
 }
 
 const facts = z.object({
@@ -32,7 +38,8 @@ const facts = z.object({
   now_ms: z.coerce.number(),
 });
 
-export async function examineDatabase(databaseUrl: string, time: Time): Promise<DatabaseFacts> {
+/** `ids`: a query of one column `id`. */
+export async function examineDatabase(databaseUrl: string, time: Time, ids?: string): Promise<DatabaseFacts> {
   const client = new pg.Client({
     connectionString: databaseUrl,
     connectionTimeoutMillis: 5_000,
@@ -57,6 +64,7 @@ export async function examineDatabase(databaseUrl: string, time: Time): Promise<
       durableCommits: row.fsync === 'on' && row.synchronous_commit !== 'off',
       synchronousStandbys: row.standbys !== '',
       clockAheadMs: row.now_ms - time.wallMs(),
+      ids: ids === undefined ? undefined : await idsOf(client, ids),
     };
   } catch (error) {
     throw toStoreError(error, 'Examining the database');
@@ -65,16 +73,30 @@ export async function examineDatabase(databaseUrl: string, time: Time): Promise<
   }
 }
 
+const idRow = z.object({ id: z.string() });
+const undefinedTable = '42P01';
+
+async function idsOf(client: pg.Client, query: string): Promise<readonly string[] | undefined> {
+  try {
+    return (await client.query(query)).rows.map((row) => idRow.parse(row).id);
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && error.code === undefinedTable) return undefined;
+    throw error;
+  }
+}
+
 async function examineMigrations(
   client: pg.Client,
-): Promise<Pick<DatabaseFacts, 'pendingMigrations' | 'migrationProblem'>> {
+): Promise<Pick<DatabaseFacts, 'schema' | 'ownSchema' | 'pendingMigrations' | 'migrationProblem'>> {
+  const files = await readMigrationFiles(migrationsDirectory);
+  const recorded = await readRecordedFiles(client);
+  const versions = { schema: recorded.numbered.at(-1)?.number ?? 0, ownSchema: lastNumber(files.numbered) };
   try {
-    const files = await readMigrationFiles(migrationsDirectory);
-    const pending = pendingFiles(files, await readRecordedFiles(client), { acceptNewer: true });
+    const pending = pendingFiles(files, recorded, { acceptNewer: true });
     const names = [...pending.numbered, ...pending.functions].map(({ name }) => name);
-    return { pendingMigrations: names, migrationProblem: undefined };
+    return { ...versions, pendingMigrations: names, migrationProblem: undefined };
   } catch (error) {
     if (!(error instanceof MigrationError)) throw error;
-    return { pendingMigrations: [], migrationProblem: error.message };
+    return { ...versions, pendingMigrations: [], migrationProblem: error.message };
   }
 }

@@ -17,7 +17,7 @@ export type MigrationOptions = {
   readonly databaseUrl: string;
   readonly directory?: string;
   /**
-   * Whether a database that has more migrations than this code is accepted. An old node that restarts
+   * Whether a database that has the migrations of the next release is accepted. An old node that restarts
    * during a rolling upgrade wants this, since migrations are made so that both work.
    */
   readonly acceptNewer?: boolean;
@@ -33,10 +33,14 @@ export type MigrationResult = {
 /** The number is arbitrary, but every version of Troupe must use the same one. */
 const lockKey = 5_021_873_901;
 
-/** schema_functions keeps every text that a function has had: an older node must not restore a former text. */
+/**
+ * schema_functions keeps every text that a function has had: an older node must not restore a former text. Version 0.1
+ * made schema_migrations without `serves_from`, and does not read it.
+ */
 const recordTables = `
   create table if not exists schema_migrations (number int primary key, name text not null,
     checksum text not null, applied_at timestamptz not null default now());
+  alter table schema_migrations add column if not exists serves_from int not null default 0;
   create table if not exists schema_functions (name text not null, checksum text not null,
     applied_at timestamptz not null default now(), primary key (name, checksum))`;
 
@@ -71,10 +75,10 @@ async function applyPending(
   await client.query(recordTables);
   // Read again under the lock: another node may have applied the files while this one waited.
   const { numbered, functions } = pendingFiles(files, await readRecordedFiles(client), options);
-  for (const { number, ...file } of numbered) {
+  for (const { number, servesFrom, ...file } of numbered) {
     await apply(client, file, {
-      text: 'insert into schema_migrations (number, name, checksum) values ($1, $2, $3)',
-      values: [number, file.name, file.checksum],
+      text: 'insert into schema_migrations (number, name, checksum, serves_from) values ($1, $2, $3, $4)',
+      values: [number, file.name, file.checksum, servesFrom],
     });
   }
   for (const file of functions) {

@@ -4,6 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MigrationError } from './migration-error.js';
+import { readReleases, servesFrom as oldestSchemaFor } from './released-schema.js';
 
 export const migrationsDirectory = fileURLToPath(new URL('../../../../migrations', import.meta.url));
 
@@ -16,6 +17,8 @@ export interface SqlFile {
 
 export interface NumberedFile extends SqlFile {
   readonly number: number;
+  /** A node that does not know the schema up to this number cannot use a database that has the file. */
+  readonly servesFrom: number;
 }
 
 export interface MigrationFiles {
@@ -25,13 +28,15 @@ export interface MigrationFiles {
 }
 
 export async function readMigrationFiles(directory: string): Promise<MigrationFiles> {
+  const releases = await readReleases(directory);
   const numbered = await Promise.all(
     (await sqlNames(directory)).map(async (name) => {
       const number = /^(\d{4})_[a-z0-9_]+\.sql$/.exec(name)?.[1];
       if (number === undefined) {
         throw new MigrationError('bad-file', `${name} is not named like "0012_what_it_does.sql"`);
       }
-      return { ...(await readSql(directory, name)), number: Number(number) };
+      const servesFrom = oldestSchemaFor(name, releases);
+      return { ...(await readSql(directory, name)), number: Number(number), servesFrom };
     }),
   );
   for (const [index, { number, name }] of numbered.entries()) {

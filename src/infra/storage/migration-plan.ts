@@ -4,7 +4,15 @@ import { z } from 'zod';
 import { MigrationError } from './migration-error.js';
 import type { MigrationFiles, NumberedFile } from './migration-files.js';
 
-const numberedRows = z.array(z.object({ number: z.number(), name: z.string(), checksum: z.string() }));
+const numberedRows = z.array(
+  z.object({
+    number: z.number(),
+    name: z.string(),
+    checksum: z.string(),
+    // Missing in a database that only version 0.1 has migrated.
+    serves_from: z.number().default(0),
+  }),
+);
 const functionRows = z.array(z.object({ name: z.string(), checksum: z.string() }));
 
 /** The files that a database has had. */
@@ -23,7 +31,7 @@ export async function readRecordedFiles(client: pg.ClientBase): Promise<Recorded
     .tuple([z.object({ database_name: z.string(), has_numbered: z.boolean(), has_functions: z.boolean() })])
     .parse(rows);
   const numbered = found.has_numbered
-    ? (await client.query('select number, name, checksum from schema_migrations order by number')).rows
+    ? (await client.query('select * from schema_migrations order by number')).rows
     : [];
   const functions = found.has_functions
     ? (await client.query('select name, checksum from schema_functions')).rows
@@ -42,6 +50,7 @@ export function pendingFiles(
   { acceptNewer }: { readonly acceptNewer: boolean },
 ): MigrationFiles {
   refuseUnsupported(files.numbered, recorded);
+  refuseTooNew(files.numbered, recorded);
   const isNewer = refuseChanged(files.numbered, recorded, acceptNewer);
   const known = new Set(recorded.numbered.map(({ number }) => number));
   const applied = new Set(recorded.functions.map(functionKey));
@@ -71,6 +80,19 @@ function refuseUnsupported(numbered: readonly NumberedFile[], recorded: Recorded
     `The database "${recorded.databaseName}" was set up by an earlier, unreleased version of Troupe (it has ` +
       `${stranger.name}), and this version cannot upgrade it. Start with an empty database (DATABASE_URL) or an ` +
       'empty data folder (TROUPE_DATA_DIR).',
+  );
+}
+
+/** Refuses a database of which a later release has changed or removed what this version uses. */
+function refuseTooNew(numbered: readonly NumberedFile[], recorded: RecordedFiles): void {
+  const last = lastNumber(numbered);
+  const cause = recorded.numbered.find((file) => file.serves_from > last);
+  if (cause === undefined) return;
+  throw new MigrationError(
+    'newer-database',
+    `The database "${recorded.databaseName}" has the migration ${cause.name} of a version of Troupe more than one ` +
+      `release later. It serves nodes that know the schema ${cause.serves_from} or a later one; this version knows ` +
+      `schema ${last}. Start the version that applied it or the one before; docs/guides/upgrade.md.`,
   );
 }
 

@@ -13,6 +13,7 @@ import {
   text,
   wholeNumber,
 } from './setting.js';
+import { telemetryTable } from './telemetry-table.js';
 import { vendorTable } from './vendor-table.js';
 
 const port = wholeNumber(0, 65_535);
@@ -237,6 +238,13 @@ export const settingTable = {
     longToken,
     { secret: true },
   ),
+  metricsTenants: setting(
+    'TROUPE_METRICS_TENANTS',
+    'tenants with series of their own in /metrics, the busiest on each node; the others share the label "other"',
+    '200',
+    wholeNumber(0, 1_000),
+    { fallback: '50' },
+  ),
   registration: setting(
     'TROUPE_REGISTRATION',
     'who may register an account: open (everyone), invite (addresses with a pending invitation) or closed (nobody)',
@@ -296,6 +304,7 @@ export const settingTable = {
     flag,
     { fallback: 'off' },
   ),
+  ...telemetryTable,
   ...vendorTable,
   twilioBaseUrl: setting(
     'TROUPE_TWILIO_BASE_URL',

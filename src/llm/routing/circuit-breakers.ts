@@ -14,7 +14,10 @@ export const breakerLimits = {
   breakersMax: 10_000,
 } as const;
 
+export type BreakerState = 'open' | 'half_open' | 'closed';
+
 interface Breaker {
+  readonly vendor: string;
   failures: number;
   lastFailureAtMs: number;
   openedTimes: number;
@@ -24,6 +27,11 @@ interface Breaker {
 
 export class CircuitBreakers {
   readonly #breakers = new Map<string, Breaker>();
+  readonly #onMoved: (vendor: string, state: BreakerState) => void;
+
+  constructor(onMoved: (vendor: string, state: BreakerState) => void = () => undefined) {
+    this.#onMoved = onMoved;
+  }
 
   /** Whether a call may be sent now. A half-open breaker admits only the first caller, which must report the outcome. */
   admits(vendor: string, credentialId: string, nowMs: number): boolean {
@@ -31,6 +39,7 @@ export class CircuitBreakers {
     if (breaker === undefined || breaker.openedTimes === 0) return true;
     if (nowMs < breaker.openUntilMs || nowMs < breaker.probeUntilMs) return false;
     breaker.probeUntilMs = nowMs + breakerLimits.probeMsMax;
+    this.#onMoved(vendor, 'half_open');
     return true;
   }
 
@@ -41,7 +50,20 @@ export class CircuitBreakers {
   }
 
   succeeded(vendor: string, credentialId: string): void {
-    this.#breakers.delete(keyOf(vendor, credentialId));
+    const key = keyOf(vendor, credentialId);
+    const breaker = this.#breakers.get(key);
+    if (breaker === undefined) return;
+    this.#breakers.delete(key);
+    if (breaker.openedTimes > 0) this.#onMoved(vendor, 'closed');
+  }
+
+  /** The number of open breakers, by vendor. Reads all of them: for a look from outside, not for calls. */
+  open(nowMs: number): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    for (const { vendor, openedTimes, openUntilMs } of this.#breakers.values()) {
+      if (openedTimes > 0 && nowMs < openUntilMs) counts.set(vendor, (counts.get(vendor) ?? 0) + 1);
+    }
+    return counts;
   }
 
   /** The call ended without a verdict on the vendor: the place of the probe is free again. */
@@ -52,7 +74,7 @@ export class CircuitBreakers {
 
   failed(vendor: string, credentialId: string, nowMs: number): void {
     const key = keyOf(vendor, credentialId);
-    const breaker = this.#breakers.get(key) ?? this.#add(key);
+    const breaker = this.#breakers.get(key) ?? this.#add(key, vendor);
     const probing = breaker.openedTimes > 0;
     const inARow = nowMs - breaker.lastFailureAtMs <= breakerLimits.memoryMs;
     breaker.failures = inARow ? breaker.failures + 1 : 1;
@@ -60,7 +82,7 @@ export class CircuitBreakers {
     breaker.probeUntilMs = 0;
     if (!probing && breaker.failures < breakerLimits.failuresMax) return;
     const openMs = breakerLimits.openMs * 2 ** Math.min(breaker.openedTimes, 10);
-    open(breaker, nowMs, Math.min(breakerLimits.openMsMax, openMs));
+    this.#open(breaker, nowMs, Math.min(breakerLimits.openMsMax, openMs));
   }
 
   /**
@@ -70,16 +92,25 @@ export class CircuitBreakers {
   refused(vendor: string, credentialId: string, nowMs: number): boolean {
     const wasOpen = this.isOpen(vendor, credentialId, nowMs);
     const key = keyOf(vendor, credentialId);
-    open(this.#breakers.get(key) ?? this.#add(key), nowMs, breakerLimits.openMsMax);
+    this.#open(this.#breakers.get(key) ?? this.#add(key, vendor), nowMs, breakerLimits.openMsMax);
     return !wasOpen;
   }
 
-  #add(key: string): Breaker {
+  #open(breaker: Breaker, nowMs: number, openMs: number): void {
+    const wasOpen = breaker.openedTimes > 0 && nowMs < breaker.openUntilMs;
+    breaker.openUntilMs = nowMs + openMs;
+    breaker.probeUntilMs = 0;
+    breaker.openedTimes += 1;
+    if (!wasOpen) this.#onMoved(breaker.vendor, 'open');
+  }
+
+  #add(key: string, vendor: string): Breaker {
     if (this.#breakers.size >= breakerLimits.breakersMax) {
       const oldest = this.#breakers.keys().next().value;
       if (oldest !== undefined) this.#breakers.delete(oldest);
     }
     const breaker: Breaker = {
+      vendor,
       failures: 0,
       lastFailureAtMs: Number.NEGATIVE_INFINITY,
       openedTimes: 0,
@@ -89,12 +120,6 @@ export class CircuitBreakers {
     this.#breakers.set(key, breaker);
     return breaker;
   }
-}
-
-function open(breaker: Breaker, nowMs: number, openMs: number): void {
-  breaker.openUntilMs = nowMs + openMs;
-  breaker.probeUntilMs = 0;
-  breaker.openedTimes += 1;
 }
 
 function keyOf(vendor: string, credentialId: string): string {

@@ -58,6 +58,8 @@ export interface CallOrder {
   readonly ready?: Promise<void> | undefined;
   /** Opens the ledger row in the commit that `ready` waits for. Returns undefined if that commit has already started. */
   readonly openWith?: ((row: OpenedRow) => Promise<void> | undefined) | undefined;
+  /** The span that the call belongs to; absent: that of the request that is being answered. */
+  readonly traceparent?: string | undefined;
   /**
    * Receives the promise of the ledger write of an answered call, for a caller that stores the answer at the same time
    * and waits for both. Without it the call ends only after its ledger write.

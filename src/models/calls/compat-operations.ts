@@ -65,7 +65,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
     declare({
       ...common,
       name: 'compat.chat-completions',
-      audit: { exempt: 'model calls leave no entry; the ledger is their record' },
+      audit: { exempt: 'model calls leave no entry; the ledger is their record', entries: 'never' },
       path: '/v1/chat/completions',
       title: 'Call a model with an OpenAI chat completions request.',
       description: 'OpenAI clients work with this address and an API key of the platform.',
@@ -90,7 +90,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
     declare({
       ...common,
       name: 'compat.messages',
-      audit: { exempt: 'model calls leave no entry; the ledger is their record' },
+      audit: { exempt: 'model calls leave no entry; the ledger is their record', entries: 'never' },
       path: '/v1/messages',
       title: 'Call a model with an Anthropic Messages request.',
       description: 'Anthropic clients work with this address and an API key of the platform.',
@@ -115,7 +115,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
     declare({
       ...common,
       name: 'compat.count-tokens',
-      audit: { exempt: 'counting tokens changes nothing' },
+      audit: { exempt: 'counting tokens changes nothing', entries: 'never' },
       path: '/v1/messages/count_tokens',
       title: 'Count the tokens of an Anthropic Messages request, without a call.',
       description:

@@ -10,6 +10,8 @@ import type { Ready } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { ReadParts } from '../parts/index.js';
 import type { AnswerFit } from '../response-format/index.js';
+import type { Spans, TenantLabels } from '../../infra/diagnostics/index.js';
+import { CallMeasures } from './call-measures.js';
 import { ModelCalls } from './model-calls.js';
 import { ModelPreflight } from './model-preflight.js';
 import { compatModelOperations } from './compat-model-operations.js';
@@ -49,24 +51,33 @@ export interface CallsOptions {
   /** Refuses an address that may not be reached from here. */
   readonly checkUrl: (url: string, field: string) => unknown;
   readonly fit: AnswerFit;
+  /** Counts calls for `/metrics`, with series for these tenants; absent: nothing is counted. */
+  readonly tenants?: TenantLabels | undefined;
+  readonly spans?: Spans | undefined;
 }
 
 export interface Calls {
   readonly operations: readonly Operation[];
   readonly models: ModelCalls;
   readonly preflight: ModelPreflight;
+  /** The metrics of model calls on this node, in the Prometheus format. */
+  measures(): Promise<string>;
   close(): Promise<void>;
 }
 
 export function createCalls(platform: CallsPlatform, options: CallsOptions): Calls {
   const { reads, changes: feed, time, ids, random, log } = platform;
   const { access, mayUsePlatformKeys, keyRules, vault, quota, ledger, shared, processId } = options;
-  const { readParts, fit } = options;
+  const { readParts, fit, tenants, spans } = options;
   const { report } = log;
   const newId = (): string => ids.uuid();
   const ownKeys = new OwnKeys({ reads, feed, vault, keys: access.keys, report });
   const chance = (): number => random.fraction();
-  const calls = new ModelCalls({
+  const measures =
+    tenants === undefined
+      ? undefined
+      : new CallMeasures({ tenants, openBreakers: () => calls.openBreakers() });
+  const calls: ModelCalls = new ModelCalls({
     access,
     mayUsePlatformKeys,
     keyRules,
@@ -77,10 +88,12 @@ export function createCalls(platform: CallsPlatform, options: CallsOptions): Cal
     chance,
     newId,
     processId,
+    measures,
+    spans,
     onKeyRefused: ({ vendor, place = `the key of ${vendor}` }, error) =>
       report(`asking ${vendor} with ${place}, which is left out for a while`, error),
   });
-  const cache = new ResponseCache(new AnswerStore({ shared, time }));
+  const cache = new ResponseCache(new AnswerStore({ shared, time }), () => measures?.lookedUp('miss'));
   return {
     operations: [
       ...callOperations({ calls, cache, catalogue: access.catalogue, readParts, fit, time, report }),
@@ -90,6 +103,7 @@ export function createCalls(platform: CallsPlatform, options: CallsOptions): Cal
       ...compatOperations({ calls, checkUrl: options.checkUrl, time, newId, report }),
     ],
     models: calls,
+    measures: async () => (await measures?.text()) ?? '',
     preflight: new ModelPreflight(access.catalogue, calls),
     close: async () => {
       ownKeys.close();

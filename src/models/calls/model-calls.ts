@@ -27,12 +27,15 @@ import {
   zeroUsage,
 } from '../../llm/index.js';
 import { type Time, within } from '../../../cluster/index.js';
+import type { Spans } from '../../infra/diagnostics/index.js';
 import type { KeyRules } from '../../tenancy/keys/index.js';
 import { type AppliedBudget, appliedBudget, type Quota } from '../../tenancy/quota/index.js';
 import type { Ledger } from '../usage/index.js';
 import { attemptIdOf, type CallOrder } from './call-order.js';
 import { CallLedger } from './call-ledger.js';
+import type { CallMeasures } from './call-measures.js';
 import { hitRow } from './call-rows.js';
+import { CallSpans } from './call-spans.js';
 import { type ChosenTargets, chooseTargets, keyringOf } from './choose-targets.js';
 import { modelsMeant } from './closest-models.js';
 import type { Answer } from './stored-reply.js';
@@ -58,6 +61,10 @@ export interface ModelCallParts {
   /** Told when a vendor refuses a key of the platform. */
   readonly onKeyRefused?: ((credential: Credential, error: VendorError) => void) | undefined;
   readonly newId: () => string;
+  /** Counts what calls do; absent: nothing is counted. */
+  readonly measures?: CallMeasures | undefined;
+  /** Records a span for each attempt; absent: nobody reads them. */
+  readonly spans?: Spans | undefined;
 }
 
 export type Payer = 'platform' | 'tenant';
@@ -106,7 +113,7 @@ const recordingMsMax = 3_000;
 export class ModelCalls {
   readonly #parts: ModelCallParts;
   readonly #pools = new VendorPools();
-  readonly #breakers = new CircuitBreakers();
+  readonly #breakers: CircuitBreakers;
   readonly #observations = new Observations();
   readonly #loads = new KeyLoads();
   #running = 0;
@@ -114,6 +121,12 @@ export class ModelCalls {
 
   constructor(parts: ModelCallParts) {
     this.#parts = parts;
+    this.#breakers = new CircuitBreakers((vendor, state) => parts.measures?.moved(vendor, state));
+  }
+
+  /** The number of keys of each vendor that are left out because of failures. */
+  openBreakers(): ReadonlyMap<string, number> {
+    return this.#breakers.open(this.#parts.time.monotonicMs());
   }
 
   /** Chooses the targets, or throws the refusal. The returned function makes the call; nothing is sent before it runs. */
@@ -184,7 +197,9 @@ export class ModelCalls {
 
   /** Records a call that the response cache served. It began at `startedAtMs` by the monotonic clock. */
   recordHit(order: CallOrder, answer: Answer, startedAtMs: number): Promise<void> {
-    const { ledger, time, newId } = this.#parts;
+    const { ledger, time, newId, measures } = this.#parts;
+    measures?.lookedUp('hit');
+    measures?.ended(answer.vendor, answer.model, 'cached', order.scope.tenantId);
     const responseMs = time.monotonicMs() - startedAtMs;
     const startedAt = new Date(time.wallMs() - responseMs).toISOString();
     return ledger.record(hitRow(order, order.callId ?? newId(), answer, { startedAt, responseMs }));
@@ -243,9 +258,16 @@ export class ModelCalls {
       }
     }
     call.spent = spentIn(outcome);
+    this.#count(order, chosen, outcome);
     if (outcome.kind === 'cancelled') return undefined;
     if (outcome.kind === 'failed') throw refusalOf(outcome, chosen);
     return served(callId, outcome, chosen, time.monotonicMs() - startedAtMs);
+  }
+
+  /** A call that ended before its first attempt counts for the model that was chosen first. */
+  #count({ scope }: CallOrder, { plan }: ChosenTargets, { kind, attempts }: CallOutcome): void {
+    const model = (attempts.at(-1)?.target ?? plan.targets[0])?.model;
+    if (model !== undefined) this.#parts.measures?.ended(model.vendor, model.id, kind, scope.tenantId);
   }
 
   #carry(
@@ -255,7 +277,8 @@ export class ModelCalls {
     callLedger: CallLedger,
     hear: Hear,
   ): Promise<CallOutcome> {
-    const { time, chance, newId, access } = this.#parts;
+    const { time, chance, newId, access, measures } = this.#parts;
+    const spans = this.#parts.spans && new CallSpans(this.#parts.spans, order);
     const { clocks, turnDeadlineMs, mayBegin } = order;
     return runCall(
       {
@@ -276,8 +299,18 @@ export class ModelCalls {
         observations: this.#observations,
         loads: this.#loads,
         onKeyRefused: (credential, error) => this.#parts.onKeyRefused?.(credential, error),
-        beforeAttempt: callLedger.beforeAttempt,
-        afterAttempt: callLedger.afterAttempt,
+        beforeAttempt:
+          spans === undefined
+            ? callLedger.beforeAttempt
+            : async (start) => {
+                await callLedger.beforeAttempt(start);
+                spans.begin(start);
+              },
+        afterAttempt: (report) => {
+          spans?.end(report);
+          measures?.attempted(report, order.scope.tenantId);
+          return callLedger.afterAttempt(report);
+        },
       },
       hear,
     );

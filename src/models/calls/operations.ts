@@ -137,7 +137,7 @@ export function callOperations({
     declare({
       ...common,
       name: 'llm.public-call',
-      audit: { exempt: 'model calls leave no entry; the ledger is their record' },
+      audit: { exempt: 'model calls leave no entry; the ledger is their record', entries: 'never' },
       path: '/api/v3/llm/public/call',
       title: 'Call a model with an API key.',
       access: apiKey('llm:call'),
@@ -146,7 +146,7 @@ export function callOperations({
     declare({
       ...common,
       name: 'llm.call',
-      audit: { exempt: 'model calls leave no entry; the ledger is their record' },
+      audit: { exempt: 'model calls leave no entry; the ledger is their record', entries: 'never' },
       path: '/api/v3/llm/call',
       title: 'Call a model as a signed-in user.',
       access: tenantUser('llm:call'),

@@ -26,20 +26,26 @@ type Landing = Answer | 'without' | 'left';
 
 export class ResponseCache {
   readonly #store: AnswerStore;
+  readonly #onMiss: () => void;
   /** Running calls, by key. */
   readonly #flights = new Map<string, Promise<Landing>>();
 
-  constructor(store: AnswerStore) {
+  constructor(store: AnswerStore, onMiss: () => void = () => undefined) {
     this.#store = store;
+    this.#onMiss = onMiss;
   }
 
-  /** Returns the cached answer, that of an identical running call, or that of `call`. `onHit` is called for the first two. */
+  /** Returns the cached answer, that of an identical running call, or that of `ask`. `onHit` is called for the first two. */
   async serve(
     key: string,
     signal: LeaveSignal,
-    call: () => RunningCall,
+    ask: () => RunningCall,
     onHit: (answer: Answer) => Promise<void>,
   ): Promise<RunningCall> {
+    const call = (): RunningCall => {
+      this.#onMiss();
+      return ask();
+    };
     for (let flight = this.#flights.get(key); flight !== undefined; flight = this.#flights.get(key)) {
       const landed = await unlessGone(flight, signal);
       if (landed === undefined) return nothing();

@@ -35,7 +35,7 @@ export function responseOperations(calls: ResponseCalls, stored: StoredResponses
         'Text, images, function tools, structured output, reasoning and streams. `previous_response_id` continues a ' +
         'response that was stored; `store: false` stores none. Other tools and fields with an effect elsewhere are ' +
         'refused by name; fields without an effect here are named in `X-Troupe-Ignored`.',
-      audit: { exempt: 'model calls leave no entry; the ledger is their record' },
+      audit: { exempt: 'model calls leave no entry; the ledger is their record', entries: 'never' },
       access: apiKey('llm:call'),
       rate: 'model-work',
       dialect: 'openai',

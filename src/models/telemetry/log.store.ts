@@ -19,8 +19,13 @@ const logRow = z.object({
   started_at: z.date(),
   user_id: z.string().nullable(),
   agent_id: z.string().nullable(),
+  session_id: z.string().nullable(),
+  execution_id: z.string().nullable(),
   provider: z.string(),
   model: z.string(),
+  first_model: z.string(),
+  status: z.enum(['success', 'error']),
+  failure: z.string().nullable(),
   input_tokens: z.number(),
   output_tokens: z.number(),
   cached_tokens: z.number(),
@@ -63,7 +68,8 @@ export interface LogPage {
 }
 
 const logColumns = sql.fragment`
-  c.call_id, c.started_at, c.user_id, c.agent_id, c.provider, c.model, c.input_tokens, c.output_tokens,
+  c.call_id, c.started_at, c.user_id, c.agent_id, c.session_id, c.execution_id, c.provider, c.model, c.first_model,
+  c.status, c.failure, c.input_tokens, c.output_tokens,
   c.cached_tokens, c.cache_creation_tokens, c.cost,
   c.response_time_ms, c.call_source, c.from_cache, c.input_preview, c.output_preview`;
 
@@ -83,6 +89,13 @@ export async function readLog(
     order by ${columns[order]} ${turned}, c.started_at ${turned}, c.call_id
     limit ${limit} offset ${(page - 1) * limit}`);
   return { rows, total };
+}
+
+/** One call; undefined once it is kept no longer. */
+export function readCall(tx: TenantTransaction, id: string): Promise<LogRow | null> {
+  return tx.maybeOne(sql.type(logRow)`
+    select ${logColumns} from reports.calls c
+    where c.tenant_id = ${tx.scope.tenantId} and c.call_id = ${id}::uuid`);
 }
 
 const sessionRow = z.object({

@@ -65,8 +65,15 @@ export const logEntry = named(
     id: z.uuid(),
     user_id: z.uuid().nullable(),
     agent_id: agentId,
+    session_id: z.uuid().nullable(),
+    execution_id: z.uuid().nullable().describe('The turn that called; null for a direct call.'),
     provider: z.string(),
     model: z.string(),
+    first_model: z
+      .string()
+      .describe('The model that was asked first; another one answered if `model` differs.'),
+    status: z.enum(['success', 'error']),
+    failure: z.string().nullable().describe('Why no complete answer came.'),
     input_tokens: count,
     output_tokens: count,
     total_tokens: count,

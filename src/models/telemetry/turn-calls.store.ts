@@ -63,6 +63,10 @@ const attemptRow = z.object({
 });
 export type TurnAttempt = z.output<typeof attemptRow>;
 
+const attemptColumns = sql.fragment`
+  a.call_id, a.attempt_number, a.opened_at, a.vendor, a.model, a.payer, a.outcome, a.failure, a.stop_reason,
+  a.input_tokens, a.output_tokens, a.cost, a.first_signal_ms, a.duration_ms`;
+
 /** Their attempts, and those of calls that still run. The time finds them in the index of times. */
 export function readTurnAttempts(
   tx: TenantTransaction,
@@ -70,11 +74,22 @@ export function readTurnAttempts(
   { from, to }: { readonly from: Date; readonly to: Date },
 ): Promise<readonly TurnAttempt[]> {
   return tx.any(sql.type(attemptRow)`
-    select a.call_id, a.attempt_number, a.opened_at, a.vendor, a.model, a.payer, a.outcome, a.failure, a.stop_reason,
-      a.input_tokens, a.output_tokens, a.cost, a.first_signal_ms, a.duration_ms
-    from reports.attempts a
+    select ${attemptColumns} from reports.attempts a
     where a.tenant_id = ${tx.scope.tenantId} and a.execution_id = ${executionId}
       and a.opened_at >= ${from.toISOString()}::timestamptz
       and a.opened_at <= ${to.toISOString()}::timestamptz + ${longestCall}
     order by a.opened_at, a.attempt_number limit ${attemptsMax}`);
+}
+
+/** The attempts of one call. The time finds them in the index of times. */
+export function readCallAttempts(
+  tx: TenantTransaction,
+  callId: string,
+  { from, to }: { readonly from: Date; readonly to: Date },
+): Promise<readonly TurnAttempt[]> {
+  return tx.any(sql.type(attemptRow)`
+    select ${attemptColumns} from reports.attempts a
+    where a.tenant_id = ${tx.scope.tenantId} and a.call_id = ${callId}::uuid
+      and a.opened_at >= ${from.toISOString()}::timestamptz and a.opened_at <= ${to.toISOString()}::timestamptz
+    order by a.attempt_number limit ${attemptsMax}`);
 }

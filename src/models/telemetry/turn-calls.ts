@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { declare, list, listShape, type Operation, tenantCaller } from '../../http/operations/index.js';
+import {
+  declare,
+  list,
+  listShape,
+  named,
+  type Operation,
+  tenantCaller,
+} from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import {
@@ -12,21 +19,24 @@ import {
 
 const moment = z.iso.datetime();
 
-const attemptShape = z.object({
-  number: z.int(),
-  started_at: moment,
-  provider: z.string(),
-  model: z.string(),
-  payer: z.enum(['platform', 'tenant']),
-  outcome: z.string().nullable().describe('Null while the attempt runs.'),
-  failure: z.string().nullable().describe('Why the next attempt followed.'),
-  stop_reason: z.string().nullable(),
-  input_tokens: z.int(),
-  output_tokens: z.int(),
-  cost: z.number(),
-  first_token_ms: z.number().nullable(),
-  latency_ms: z.number().nullable(),
-});
+export const attemptShape = named(
+  'CallAttempt',
+  z.object({
+    number: z.int(),
+    started_at: moment,
+    provider: z.string(),
+    model: z.string(),
+    payer: z.enum(['platform', 'tenant']),
+    outcome: z.string().nullable().describe('Null while the attempt runs.'),
+    failure: z.string().nullable().describe('Why the next attempt followed.'),
+    stop_reason: z.string().nullable(),
+    input_tokens: z.int(),
+    output_tokens: z.int(),
+    cost: z.number(),
+    first_token_ms: z.number().nullable(),
+    latency_ms: z.number().nullable(),
+  }),
+);
 
 export const turnCallShape = z.object({
   id: z.uuid(),
@@ -94,20 +104,24 @@ function answer(call: TurnCall, attempts: readonly TurnAttempt[]): z.output<type
     id,
     started_at: started_at.toISOString(),
     latency_ms: response_time_ms,
-    attempts: attempts.map((attempt) => ({
-      number: attempt.attempt_number,
-      started_at: attempt.opened_at.toISOString(),
-      provider: attempt.vendor,
-      model: attempt.model,
-      payer: attempt.payer,
-      outcome: attempt.outcome,
-      failure: attempt.failure,
-      stop_reason: attempt.stop_reason,
-      input_tokens: attempt.input_tokens,
-      output_tokens: attempt.output_tokens,
-      cost: attempt.cost,
-      first_token_ms: attempt.first_signal_ms,
-      latency_ms: attempt.duration_ms,
-    })),
+    attempts: attempts.map(attemptOf),
+  };
+}
+
+export function attemptOf(attempt: TurnAttempt): z.output<typeof attemptShape> {
+  return {
+    number: attempt.attempt_number,
+    started_at: attempt.opened_at.toISOString(),
+    provider: attempt.vendor,
+    model: attempt.model,
+    payer: attempt.payer,
+    outcome: attempt.outcome,
+    failure: attempt.failure,
+    stop_reason: attempt.stop_reason,
+    input_tokens: attempt.input_tokens,
+    output_tokens: attempt.output_tokens,
+    cost: attempt.cost,
+    first_token_ms: attempt.first_signal_ms,
+    latency_ms: attempt.duration_ms,
   };
 }

@@ -117,25 +117,27 @@ export const callFacts = factsOf(callFact, 'inserted c');
 /** The attempts of the relation `closed`. */
 export const attemptFacts = factsOf(attemptFact, 'closed a');
 
+const whole = 'a.response_time_ms is not null';
+
 /**
- * The attempts of the relation `closed`, of which those in `inserted` are whole calls as well. One fact for both: the call
- * and its only attempt have the same names, so that a batch changes one row for each group.
+ * The attempts of the relation `closed`, of which those with a `response_time_ms` are whole calls as well. One fact for
+ * both: the call and its only attempt have the same names, so that a batch changes one row for each group.
  */
 export const answeredFacts = factsOf(
   {
     ...attemptFact,
-    calls: '(c.call_id is not null)::int',
-    vendor_calls: '(c.call_id is not null)::int',
-    input_tokens: 'coalesce(c.input_tokens, 0)',
-    output_tokens: 'coalesce(c.output_tokens, 0)',
-    cost: 'coalesce(c.cost::numeric, 0)',
-    response_time_ms: 'coalesce(c.response_time_ms, 0)',
-    latency: 'coalesce(latency_count(c.response_time_ms), 0)',
-    cache_hits: '(coalesce(c.cached_tokens, 0) > 0)::int',
-    cached_tokens: 'coalesce(c.cached_tokens, 0)',
-    cache_creation_tokens: 'coalesce(c.cache_creation_tokens, 0)',
+    calls: `(${whole})::int`,
+    vendor_calls: `(${whole})::int`,
+    input_tokens: `case when ${whole} then a.input_tokens else 0 end`,
+    output_tokens: `case when ${whole} then a.output_tokens else 0 end`,
+    cost: `case when ${whole} then a.cost::numeric else 0 end`,
+    response_time_ms: 'coalesce(a.response_time_ms, 0)',
+    latency: 'coalesce(latency_count(a.response_time_ms), 0)',
+    cache_hits: `(${whole} and a.cache_read_tokens > 0)::int`,
+    cached_tokens: `case when ${whole} then a.cache_read_tokens else 0 end`,
+    cache_creation_tokens: `case when ${whole} then a.cache_write_tokens else 0 end`,
   },
-  'closed a left join inserted c on c.tenant_id = a.tenant_id and c.call_id = a.call_id',
+  'closed a',
 );
 
 const types: Partial<Record<(typeof sums)[number], string>> = {

@@ -158,13 +158,43 @@ const openingAlone = {
   text: openingText(`${scalars(openedColumns)} from ${unflushed}`),
 };
 
-/** `missing`: no row to close exists. */
+/** `missing`: no open row was closed. It does not exist, or an earlier write of the same closing has closed it. */
 export type Recorded = 'booked' | 'missing';
+
+/** What the further parts of the statement read. The whole row of 34 columns would be copied for each of them. */
+const closedFacts = [
+  'tenant_id',
+  'attempt_id',
+  'call_id',
+  'attempt_number',
+  'source',
+  'key_id',
+  'user_id',
+  'agent_id',
+  'session_id',
+  'execution_id',
+  'vendor',
+  'model',
+  'payer',
+  'month',
+  'opened_at',
+  'outcome',
+  'failure',
+  'input_tokens',
+  'cache_read_tokens',
+  'cache_write_tokens',
+  'output_tokens',
+  'cost',
+] as const satisfies readonly (keyof OpenedRow | keyof ClosedRow)[];
 
 /**
  * Closings close rows, add the tokens that the platform paid for to the month's counter, and record the calls that
  * ended with them. A row that is already closed stays as it is, adds nothing and records nothing, so a repeated batch
- * counts once. The statement returns the keys without a row.
+ * counts once. The statement returns the keys of which it closed no row: they have none, or it was closed before.
+ *
+ * A call is recorded in the commit that closes its attempt, and a row is closed once, so no other row of the call exists
+ * and the insert looks for none. If it exists nevertheless, PostgreSQL refuses the closing, which is then written
+ * without the call. The sums of the hour rest on the same: they count closed rows and do not join the inserted ones.
  *
  * PostgreSQL keeps the plan, which was made for tables of another size. The conditions find a row in few steps with
  * any index: `outcome is null` would search all open rows, whose index seems to be small, and the tenant alone would
@@ -186,12 +216,12 @@ function closingText(parts: {
       from given
       where u.tenant_id = given.tenant_id and u.attempt_id = given.attempt_id and u.opened_at = given.opened_at
         and u.closed_at is null
-      returning u.*, given.response_time_ms, given.input_preview, given.output_preview,
-        case when u.payer = 'platform' then u.input_tokens + u.output_tokens else 0 end as tokens
+      returning ${closedFacts.map((name) => `u.${name}`).join(', ')}, given.response_time_ms, given.input_preview,
+        given.output_preview, case when u.payer = 'platform' then u.input_tokens + u.output_tokens else 0 end as tokens
     ),
     counted as (${monthsAddedFrom('closed')}),
     spent as (${costsAddedFrom('closed')}),
-    inserted as (
+    recorded as (
       insert into calls (tenant_id, started_at, call_id, key_id, user_id, agent_id, session_id, execution_id, call_source,
         provider, model, first_model, status, failure, from_cache, attempts, input_tokens, output_tokens, cached_tokens,
         cache_creation_tokens, cost, response_time_ms, input_preview, output_preview)
@@ -199,21 +229,18 @@ function closingText(parts: {
         vendor, model, model, 'success', null, false, 1, input_tokens, output_tokens, cache_read_tokens,
         cache_write_tokens, cost, response_time_ms, input_preview, output_preview
       from closed where response_time_ms is not null
-      on conflict (tenant_id, started_at, call_id) do nothing returning *
     ),
     hours as (${hoursAdded(answeredFacts)})
-    select attempt_id::text from ${parts.keys} as key (tenant_id, attempt_id)
+    select attempt_id::text from ${parts.keys} as key (attempt_id)
     where (select count(*) from closed) < ${parts.count}
-      and not exists (
-        select from usage_rows u where u.tenant_id = key.tenant_id and u.attempt_id = key.attempt_id
-      )`;
+      and attempt_id not in (select attempt_id from closed)`;
 }
 
 const closingAlone = {
   name: 'close_book',
   text: `with ${closingText({
     given: scalars(closingColumns),
-    keys: '(select $1::uuid, $2::uuid)',
+    keys: '(select $2::uuid)',
     count: '1',
   })}`,
 };
@@ -229,8 +256,8 @@ export const ledgerTarget: BatchTarget<OpenedRow | ClosingRow, Recorded> = {
     ),
     ${closingText({
       given: `* from ${unnestText(closingColumns, closingsFrom - 1)}`,
-      keys: `unnest($${closingsFrom}::uuid[], $${closingsFrom + 1}::uuid[])`,
-      count: `cardinality($${closingsFrom}::uuid[])`,
+      keys: `unnest($${closingsFrom + 1}::uuid[])`,
+      count: `cardinality($${closingsFrom + 1}::uuid[])`,
     })}`,
   shorter: (rows) => {
     const [first, ...others] = rows;

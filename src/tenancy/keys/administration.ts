@@ -10,7 +10,7 @@ import { limitsOf } from '../../kernel/plans/index.js';
 import { recordChange, type Store, type TenantTransaction } from '../../infra/storage/index.js';
 import { changeTopics } from './changes.js';
 import { type Creator, creatorsOf, idsOf } from './creators.js';
-import { type KeyPrefix, makeKey } from './key-text.js';
+import { type KeyPrefix, makeKey, type PublicPrefix } from './key-text.js';
 import {
   countUnrevoked,
   findKey,
@@ -18,6 +18,7 @@ import {
   insertKey,
   type KeyLimits,
   type KeyRow,
+  publicUseOf,
   listKeys,
   lockKey,
   markRevoked,
@@ -25,6 +26,7 @@ import {
   updateLimits,
   updateRate,
 } from './keys.store.js';
+import { type PublicUse, publicUseAfter, shownPrefixOf } from './public-use.js';
 import type { KeyStatus } from './shapes.js';
 import { type Tier, tierOf } from './tiers.js';
 
@@ -43,6 +45,8 @@ export interface KeyRequest {
   readonly budget?: Budget | null | undefined;
   readonly allowedModels?: readonly string[] | null | undefined;
   readonly allowedIps?: readonly string[] | null | undefined;
+  /** Makes the key a public one. */
+  readonly publicUse?: PublicUse | undefined;
 }
 
 /** Null removes, a missing field stays. */
@@ -51,6 +55,7 @@ export interface KeyChange {
   readonly budget?: Budget | null | undefined;
   readonly allowedModels?: readonly string[] | null | undefined;
   readonly allowedIps?: readonly string[] | null | undefined;
+  readonly publicUse?: Partial<PublicUse> | undefined;
 }
 
 /** The sign-in or the API key that makes a key. */
@@ -61,7 +66,7 @@ export interface KeyView extends KeyLimits {
   readonly id: string;
   readonly name: string;
   readonly description: string | null;
-  readonly prefix: KeyPrefix;
+  readonly prefix: KeyPrefix | PublicPrefix;
   readonly suffix: string;
   readonly status: KeyStatus;
   readonly role: Role;
@@ -98,7 +103,8 @@ export class KeyAdministration {
 
   /** `maker`: what the new key must not be made after; absent for the operator and for sign-ins elsewhere. */
   create(scope: TenantScope, actor: string, request: KeyRequest, maker?: KeyMaker): Promise<CreatedKey> {
-    const made = makeKey(request.prefix, this.#random);
+    const shownPrefix = shownPrefixOf(request.prefix, request.publicUse ?? null);
+    const made = makeKey(shownPrefix, this.#random);
     return this.#store.inTenant(scope, async (tx) => {
       const max = rateMaxOf(await tenantOf(tx));
       const rpm = withinPlan(request.rateLimitPerMinute ?? max, max);
@@ -132,13 +138,13 @@ export class KeyAdministration {
         expires_at: row.expiresAt?.toISOString() ?? null,
         ...shownLimits(row.limits),
       });
-      const { id, name, description, prefix, suffix, role, expiresAt } = row;
+      const { id, name, description, suffix, role, expiresAt } = row;
       return {
         id,
         name,
         description,
         ...row.limits,
-        prefix,
+        prefix: shownPrefix,
         suffix,
         role,
         expiresAt,
@@ -235,6 +241,7 @@ export class KeyAdministration {
         budget: kept(wanted.budget, row.budget),
         allowedModels: kept(wanted.allowedModels, row.allowed_models),
         allowedIps: kept(wanted.allowedIps, row.allowed_ips),
+        publicUse: publicUseAfter(publicUseOf(row), wanted.publicUse),
       };
       await updateLimits(tx, keyId, limits);
       await this.#audit(tx, actor, 'key.changed', keyId, shownLimits(limits));
@@ -293,7 +300,8 @@ export class KeyAdministration {
       budget: row.budget,
       allowedModels: row.allowed_models,
       allowedIps: row.allowed_ips,
-      prefix: row.prefix,
+      publicUse: publicUseOf(row),
+      prefix: shownPrefixOf(row.prefix, publicUseOf(row)),
       suffix: row.suffix,
       status: statusOf(row, this.#time.wallMs()),
       role: row.role,
@@ -329,12 +337,19 @@ async function isStillValid(tx: TenantTransaction, maker: KeyMaker): Promise<boo
   return (await lockKey(tx, maker.keyId))?.revoked_at === null;
 }
 
-function limitsFrom({ budget, allowedModels, allowedIps }: KeyRequest): KeyLimits {
-  return { budget: budget ?? null, allowedModels: allowedModels ?? null, allowedIps: allowedIps ?? null };
+function limitsFrom({ budget, allowedModels, allowedIps, publicUse }: KeyRequest): KeyLimits {
+  return {
+    budget: budget ?? null,
+    allowedModels: allowedModels ?? null,
+    allowedIps: allowedIps ?? null,
+    publicUse: publicUse ?? null,
+  };
 }
 
-function shownLimits({ budget, allowedModels, allowedIps }: KeyLimits): Record<string, unknown> {
-  return { budget, allowed_models: allowedModels, allowed_ips: allowedIps };
+function shownLimits({ budget, allowedModels, allowedIps, publicUse }: KeyLimits): Record<string, unknown> {
+  const limits = { budget, allowed_models: allowedModels, allowed_ips: allowedIps };
+  if (publicUse === null) return limits;
+  return { ...limits, origins: publicUse.origins, agent_ids: publicUse.agentIds };
 }
 
 function statusOf(row: KeyRow, wallMs: number): KeyStatus {

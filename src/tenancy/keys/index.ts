@@ -1,8 +1,8 @@
 // The public interface of keys: authentication and administration of API keys.
-import type { KeyCaller } from '../../kernel/caller.js';
+import type { KeyCaller, VisitorCaller } from '../../kernel/caller.js';
 import type { Ready } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import type { Operation } from '../../http/operations/index.js';
+import type { Operation, PublicKeyUse } from '../../http/operations/index.js';
 import type { FailedCredentials } from '../quota/index.js';
 import type { Platform } from '../../infra/platform/index.js';
 import { KeyAdministration } from './administration.js';
@@ -27,6 +27,7 @@ export { namesOfKeys } from './creators.js';
 export { lastUseOfTenants } from './last-use.store.js';
 export { revokeAllKeys, revokeKeysOf } from './keys.store.js';
 export { type KeyPrefix, keyPrefixes } from './key-text.js';
+export { makeVisitorSecret } from './public-use.js';
 export type { KeyRules } from './key-rules.js';
 export type { EndedKey, EndedKeyListener } from './revocations.js';
 export { type KeyStatus, operatorKey } from './shapes.js';
@@ -51,6 +52,10 @@ export interface Keys {
     named: { readonly keyId: string; readonly tenantId: string },
     address: string,
   ): KeyCaller | Promise<KeyCaller>;
+  /** A visitor of a page with a public key. Throws `invalid_api_key` or `origin_not_allowed`. */
+  authenticateVisitor(use: PublicKeyUse): Ready<VisitorCaller>;
+  /** Whether pages of the origin may use the public key; the same errors. */
+  allowsOrigin(use: Omit<PublicKeyUse, 'secret'>): Ready<boolean>;
   /** What a key of the tenant may ask for and spend, for work that its request began. */
   rulesOf(scope: TenantScope, keyId: string): Ready<KeyRules>;
   /**
@@ -118,6 +123,8 @@ export function createKeys(
     }),
     authenticateKey: (apiKey, address) => known.authenticate(apiKey, address),
     authenticateKeyToken: (named, address) => keyTokens.authenticate(named, address),
+    authenticateVisitor: (given) => known.authenticateVisitor(given),
+    allowsOrigin: (given) => known.allowsOrigin(given),
     rulesOf: (scope, keyId) => rules.get(scope, keyId),
     onRevoked: (listener) => revocations.onEnded(listener),
     async stop() {

@@ -4,6 +4,7 @@ import { roles } from '../../kernel/caller.js';
 import type { Position } from '../../http/operations/index.js';
 import { type DirectoryTransaction, sql, type TenantTransaction } from '../../infra/storage/index.js';
 import { keyPrefixes } from './key-text.js';
+import type { PublicUse } from './public-use.js';
 
 const keyRow = z.object({
   id: z.uuid(),
@@ -16,6 +17,8 @@ const keyRow = z.object({
   allowed_models: z.array(z.string()).nullable(),
   allowed_ips: z.array(z.string()).nullable(),
   budget: budgetShape.nullable(),
+  origins: z.array(z.string()).nullable(),
+  agent_ids: z.array(z.string()).nullable(),
   created_by: z.string(),
   created_at: z.date(),
   expires_at: z.date().nullable(),
@@ -30,6 +33,8 @@ export interface KeyLimits {
   readonly budget: Budget | null;
   readonly allowedModels: readonly string[] | null;
   readonly allowedIps: readonly string[] | null;
+  /** Null for a key that is no public one. */
+  readonly publicUse: PublicUse | null;
 }
 
 export interface NewKeyRow {
@@ -51,7 +56,7 @@ export interface NewKeyRow {
 
 const columns = sql.fragment`
   k.id, k.name, k.description, k.prefix, k.suffix, k.role, k.rate_limit_per_minute, k.allowed_models, k.allowed_ips,
-  k.budget, k.created_by, k.created_at, k.expires_at, k.revoked_at,
+  k.budget, k.origins, k.agent_ids, k.created_by, k.created_at, k.expires_at, k.revoked_at,
   u.total_requests, u.last_used_at`;
 const withUse = sql.fragment`
   from api_keys k join api_key_use u on u.tenant_id = k.tenant_id and u.key_id = k.id`;
@@ -60,10 +65,11 @@ export async function insertKey(tx: TenantTransaction, key: NewKeyRow): Promise<
   const { tenantId } = tx.scope;
   await tx.query(sql.typeAlias('nothing')`
     insert into api_keys (tenant_id, id, hash, prefix, suffix, name, description, role, rate_limit_per_minute,
-      quota_limit, allowed_models, allowed_ips, budget, created_by, created_at, expires_at)
+      quota_limit, allowed_models, allowed_ips, budget, origins, agent_ids, created_by, created_at, expires_at)
     values (${tenantId}, ${key.id}, decode(${key.hash}, 'hex'), ${key.prefix}, ${key.suffix}, ${key.name},
       ${key.description}, ${key.role}, ${key.requestsPerMinute}, ${key.quotaLimit},
-      ${listOf(key.limits.allowedModels)}, ${listOf(key.limits.allowedIps)}, ${jsonOf(key.limits.budget)}, ${key.createdBy},
+      ${listOf(key.limits.allowedModels)}, ${listOf(key.limits.allowedIps)}, ${jsonOf(key.limits.budget)},
+      ${listOf(key.limits.publicUse?.origins ?? null)}, ${idsOf(key.limits.publicUse)}, ${key.createdBy},
       ${key.createdAt.toISOString()}, ${key.expiresAt?.toISOString() ?? null})`);
   await tx.query(sql.typeAlias('nothing')`
     insert into api_key_use (tenant_id, key_id) values (${tenantId}, ${key.id})`);
@@ -71,6 +77,16 @@ export async function insertKey(tx: TenantTransaction, key: NewKeyRow): Promise<
 
 function listOf(values: readonly string[] | null) {
   return values === null ? null : sql.array([...values], 'text');
+}
+
+function idsOf(publicUse: PublicUse | null) {
+  return publicUse === null ? null : sql.array([...publicUse.agentIds], 'uuid');
+}
+
+/** What a row says of the use of a public key; null for every other key. */
+export function publicUseOf(row: Pick<KeyRow, 'origins' | 'agent_ids'>): PublicUse | null {
+  const { origins, agent_ids: agentIds } = row;
+  return origins === null || agentIds === null ? null : { origins, agentIds };
 }
 
 function jsonOf(budget: Budget | null) {
@@ -130,12 +146,15 @@ const locked = keyRow.pick({
   allowed_models: true,
   allowed_ips: true,
   budget: true,
+  origins: true,
+  agent_ids: true,
 });
 
 /** Locks the row until the transaction ends, so that it stays as it was read. */
 export function lockKey(tx: TenantTransaction, keyId: string): Promise<z.output<typeof locked> | null> {
   return tx.maybeOne(sql.type(locked)`
-    select rate_limit_per_minute, revoked_at, description, allowed_models, allowed_ips, budget from api_keys
+    select rate_limit_per_minute, revoked_at, description, allowed_models, allowed_ips, budget, origins, agent_ids
+    from api_keys
     where tenant_id = ${tx.scope.tenantId} and id = ${keyId} for update`);
 }
 
@@ -156,7 +175,8 @@ export async function updateLimits(
 ): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     update api_keys set description = ${limits.description}, allowed_models = ${listOf(limits.allowedModels)},
-      allowed_ips = ${listOf(limits.allowedIps)}, budget = ${jsonOf(limits.budget)}
+      allowed_ips = ${listOf(limits.allowedIps)}, budget = ${jsonOf(limits.budget)},
+      origins = ${listOf(limits.publicUse?.origins ?? null)}, agent_ids = ${idsOf(limits.publicUse)}
     where tenant_id = ${tx.scope.tenantId} and id = ${keyId}`);
 }
 

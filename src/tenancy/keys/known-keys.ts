@@ -1,13 +1,17 @@
 import { LRUCache } from 'lru-cache';
 import type { Time } from '../../../cluster/index.js';
-import type { KeyCaller, TenantLimits } from '../../kernel/caller.js';
+import type { KeyCaller, TenantLimits, VisitorCaller } from '../../kernel/caller.js';
 import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError } from '../../kernel/errors.js';
+import { type Ready, whenReady } from '../../kernel/ready.js';
 import { limitsOf } from '../../kernel/plans/index.js';
 import type { FailedCredentials } from '../quota/index.js';
+import type { PublicKeyUse } from '../../http/operations/index.js';
+import { publicUseOf } from './keys.store.js';
 import { StoreError } from '../../infra/storage/index.js';
-import { hashOf, isWellFormed } from './key-text.js';
+import { hashOf, isWellFormed, isWellFormedPublic } from './key-text.js';
 import { type AddressRange, type KeyRules, rangeFrom, requireAddress } from './key-rules.js';
+import { type PublicUse, requireOrigin, visitorOf } from './public-use.js';
 import type { FoundKey } from './lookup.store.js';
 
 /**
@@ -30,11 +34,15 @@ export interface KnownKey {
   readonly rules: KeyRules;
   /** Where the key may be used from; null allows every address. */
   readonly allowedRanges: readonly AddressRange[] | null;
+  /** Null for a key that is no public one. */
+  readonly publicUse: PublicUse | null;
   /** Whether the operator has suspended the tenant. */
   readonly suspended: boolean;
   readonly deleting: boolean;
 }
 
+const publicKeyMessage =
+  'This is a public key. It opens only the operations under /api/v1/chat/{publicKey}; use an API key (svc_…) here.';
 const unknownMs = 5_000;
 
 export interface KnownKeysOptions {
@@ -75,20 +83,67 @@ export class KnownKeys {
 
   /** Without a promise if the key is in memory. Throws `invalid_api_key`, or the refusal of too many wrong keys. */
   authenticate(apiKey: string, address: string): KeyCaller | Promise<KeyCaller> {
+    if (isWellFormedPublic(apiKey)) throw this.#refusal(address, publicKeyMessage);
     if (!isWellFormed(apiKey)) throw this.#refusal(address);
     return this.authenticateHash(hashOf(apiKey), address);
   }
 
   /** The same for the hash of a key. */
-  authenticateHash(hash: string, address: string): KeyCaller | Promise<KeyCaller> {
+  authenticateHash(hash: string, address: string): Ready<KeyCaller> {
+    return whenReady(this.#find(hash, address), (key) => this.#accept(key, address));
+  }
+
+  /** The same for a public key, which a page uses. Throws `origin_not_allowed` for a page of another origin. */
+  authenticateVisitor(use: PublicKeyUse): Ready<VisitorCaller> {
+    return whenReady(this.#publicKey(use), (key) => {
+      const visitorId = visitorOf(key.scope.tenantId, use.secret);
+      this.#options.onUse(key);
+      const { keyId, scope, limits, requestsPerMinute, quotaLimit, publicUse } = key;
+      const agentIds = new Set(publicUse.agentIds);
+      const { address } = use;
+      return {
+        kind: 'visitor',
+        keyId,
+        address,
+        scope,
+        limits,
+        requestsPerMinute,
+        quotaLimit,
+        agentIds,
+        visitorId,
+      };
+    });
+  }
+
+  /** Whether pages of the origin may use the public key. Throws `invalid_api_key` if there is no such key. */
+  allowsOrigin(use: Omit<PublicKeyUse, 'secret'>): Ready<boolean> {
+    return whenReady(this.#publicKey(use), () => true);
+  }
+
+  #publicKey({
+    key: apiKey,
+    origin,
+    address,
+  }: Omit<PublicKeyUse, 'secret'>): Ready<KnownKey & { readonly publicUse: PublicUse }> {
+    if (!isWellFormedPublic(apiKey)) throw this.#refusal(address);
+    return whenReady(this.#find(hashOf(apiKey), address), (key) => {
+      const { publicUse } = key;
+      if (publicUse === null) throw this.#refusal(address);
+      this.#requireUsable(key, address);
+      requireOrigin(publicUse, origin);
+      return { ...key, publicUse };
+    });
+  }
+
+  #find(hash: string, address: string): Ready<KnownKey> {
     if (this.#options.isFresh()) {
       const known = this.#known.get(hash);
-      if (known !== undefined) return this.#accept(known, address);
+      if (known !== undefined) return known;
       if (this.#unknown.has(hash)) throw this.#refusal(address);
     }
     return this.#load(hash, address).then((key) => {
       if (key === undefined) throw this.#refusal(address);
-      return this.#accept(key, address);
+      return key;
     });
   }
 
@@ -119,17 +174,23 @@ export class KnownKeys {
   }
 
   #accept(key: KnownKey, address: string): KeyCaller {
-    if (key.deleting) throw new PlatformError('tenant_not_found');
-    if (key.expiresAtMs <= this.#options.time.wallMs()) throw this.#refusal(address);
-    if (key.allowedRanges !== null) requireAddress(key.allowedRanges, address);
-    if (key.suspended) throw new PlatformError('tenant_suspended');
+    if (key.publicUse !== null) throw this.#refusal(address, publicKeyMessage);
+    this.#requireUsable(key, address);
     this.#options.onUse(key);
     const { keyId, scope, role, limits, requestsPerMinute, quotaLimit } = key;
     return { kind: 'key', keyId, address, scope, role, limits, requestsPerMinute, quotaLimit };
   }
 
-  #refusal(address: string): PlatformError {
-    return this.#options.failures?.note(address) ?? new PlatformError('invalid_api_key');
+  #requireUsable(key: KnownKey, address: string): void {
+    if (key.deleting) throw new PlatformError('tenant_not_found');
+    if (key.expiresAtMs <= this.#options.time.wallMs()) throw this.#refusal(address);
+    if (key.allowedRanges !== null) requireAddress(key.allowedRanges, address);
+    if (key.suspended) throw new PlatformError('tenant_suspended');
+  }
+
+  #refusal(address: string, message?: string): PlatformError {
+    const context = message === undefined ? {} : { message };
+    return this.#options.failures?.note(address) ?? new PlatformError('invalid_api_key', context);
   }
 
   /** Concurrent callers share one load; callers after a drop do not join an older one. */
@@ -145,7 +206,7 @@ export class KnownKeys {
 
   async #read(hash: string, address: string): Promise<KnownKey | undefined> {
     const dropsBefore = this.#drops;
-    const found = await this.#find(hash, this.#options.failures?.isOver(address) === true);
+    const found = await this.#ask(hash, this.#options.failures?.isOver(address) === true);
     const remember = dropsBefore === this.#drops;
     if (found === undefined) {
       if (remember) this.#unknown.set(hash, true);
@@ -156,7 +217,7 @@ export class KnownKeys {
     return key;
   }
 
-  async #find(hash: string, behindOthers: boolean): Promise<FoundKey | undefined> {
+  async #ask(hash: string, behindOthers: boolean): Promise<FoundKey | undefined> {
     try {
       return await this.#options.find(hash, behindOthers);
     } catch (cause) {
@@ -195,6 +256,7 @@ function knownFrom(hash: string, found: FoundKey): KnownKey {
     expiresAtMs: found.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
     rules: { allowedModels: found.allowed_models, budget: found.budget },
     allowedRanges: found.allowed_ips?.map(rangeFrom).filter((range) => range !== null) ?? null,
+    publicUse: publicUseOf(found),
     suspended: found.suspended,
     deleting: found.deleting,
   };

@@ -16,6 +16,8 @@ const foundKey = z.object({
   allowed_models: z.array(z.string()).nullable(),
   allowed_ips: z.array(z.string()).nullable(),
   budget: budgetShape.nullable(),
+  origins: z.array(z.string()).nullable(),
+  agent_ids: z.array(z.string()).nullable(),
   plan: z.enum(plans),
   settings: tenantSettings,
   suspended: z.boolean(),
@@ -28,7 +30,7 @@ const hashedKey = foundKey.extend({ hash: z.instanceof(Buffer) });
 const byHash: HotStatement<z.output<typeof hashedKey>> = {
   name: 'keys_by_hash',
   text: `select k.hash, k.tenant_id, k.id, k.role, k.rate_limit_per_minute, k.quota_limit, k.expires_at,
-      k.allowed_models, k.allowed_ips, k.budget, t.plan, t.settings, t.suspended, t.deleting
+      k.allowed_models, k.allowed_ips, k.budget, k.origins, k.agent_ids, t.plan, t.settings, t.suspended, t.deleting
     from api_keys k join tenant_plans t on t.tenant_id = k.tenant_id
     where k.hash in (select decode(given.hash, 'hex') from unnest($1::text[]) as given (hash))
       and k.revoked_at is null`,

@@ -61,6 +61,8 @@ function createKey({ administration, report }: KeyOperationParts): Operation {
     path: '/api/keys',
     title: 'Create an API key',
     description:
+      'With `origins` and `agent_ids` the key is a public one (`pk_live_…`), for the chat of a web page: it may only chat ' +
+      'with these agents, from pages of these origins, whatever its role. ' +
       'For owners, admins and editors (keys:create). Only this reply contains the whole key. ' +
       "A key cannot have a higher role than its creator. The role owner is refused before the caller's permission is checked.",
     // The handler checks the permission: an invalid request is refused first.
@@ -140,11 +142,12 @@ function summaryOf(key: KeyView) {
   };
 }
 
-function limitsOf({ budget, allowedModels, allowedIps }: Omit<KeyView, 'createdBy'>) {
+function limitsOf({ budget, allowedModels, allowedIps, publicUse }: Omit<KeyView, 'createdBy'>) {
   return {
     ...(budget !== null && { budget }),
     ...(allowedModels !== null && { allowed_models: [...allowedModels] }),
     ...(allowedIps !== null && { allowed_ips: [...allowedIps] }),
+    ...(publicUse !== null && { origins: [...publicUse.origins], agent_ids: [...publicUse.agentIds] }),
   };
 }
 
@@ -256,7 +259,9 @@ function changeKey({ administration, settled, flushUse }: KeyOperationParts): Op
     audit: 'keys.update',
     path: '/api/keys/:keyId',
     title: "Change an API key's budget, models, addresses or description",
-    description: 'Null removes a limit, a missing field stays. Takes effect on every node within a second.',
+    description:
+      'Null removes a limit, a missing field stays. `origins` and `agent_ids` are those of a public key. Takes effect on ' +
+      'every node within a second.',
     access: tenantUser('keys:write', 'required-header'),
     dialect: 'keys',
     params: keyParams,
@@ -265,7 +270,11 @@ function changeKey({ administration, settled, flushUse }: KeyOperationParts): Op
     errors: ['not_found'],
     async handle({ caller, params: { keyId }, body }) {
       const { allowed_models: allowedModels, allowed_ips: allowedIps, budget, description } = body;
-      const wanted = { description, budget, allowedModels, allowedIps };
+      const publicUse = {
+        ...(body.origins !== undefined && { origins: body.origins }),
+        ...(body.agent_ids !== undefined && { agentIds: body.agent_ids }),
+      };
+      const wanted = { description, budget, allowedModels, allowedIps, publicUse };
       await settled(await administration.change(caller.scope, actorOf(caller), keyId, wanted));
       await flushUse();
       return one(detailOf(await administration.detail(caller.scope, keyId), caller.scope.tenantId));

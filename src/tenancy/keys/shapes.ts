@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { budgetShape } from '../../kernel/budget.js';
 import { roles } from '../../kernel/caller.js';
 import { rangeFrom } from './key-rules.js';
-import { keyPrefixes } from './key-text.js';
+import { keyPrefixes, publicPrefixes } from './key-text.js';
+import { isOrigin } from './public-use.js';
 import { tiers } from './tiers.js';
 import { named } from '../../http/operations/index.js';
 
@@ -47,10 +48,26 @@ const allowedIps = z
   .max(100)
   .nullish()
   .describe("CIDRs of the clients' addresses. Null or absent: all addresses.");
+const origins = z
+  .array(
+    z.string().max(300).refine(isOrigin, 'must be an origin such as https://www.example.com, without a path'),
+  )
+  .min(1)
+  .max(20)
+  .describe('Origins of the pages that may use a public key.');
+const agentIds = z
+  .array(z.uuid().transform((id) => id.toLowerCase()))
+  .min(1)
+  .max(20)
+  .describe('The agents that a public key may chat with.');
+const publicUse = { origins: origins.optional(), agent_ids: agentIds.optional() };
 const limits = { budget: budgetShape.nullish(), allowed_models: allowedModels, allowed_ips: allowedIps };
 
 /** What `PATCH /api/keys/:keyId` changes; null removes, and a missing field stays. */
-export const keyPatch = named('ApiKeyPatch', z.object({ description: fields.description, ...limits }));
+export const keyPatch = named(
+  'ApiKeyPatch',
+  z.object({ description: fields.description, ...limits, ...publicUse }),
+);
 
 /** The settings of a new key. REST cannot make a key with role owner. */
 export const newKey = named(
@@ -63,6 +80,16 @@ export const newKey = named(
       quota_limit: fields.quotaLimit.describe('The same as `quotaLimit`.'),
       expires_in_days: fields.expiresInDays.describe('The same as `expiresInDays`.'),
       ...limits,
+      ...publicUse,
+    })
+    .superRefine((given, context) => {
+      if ((given.origins === undefined) === (given.agent_ids === undefined)) return;
+      const path = [given.origins === undefined ? 'origins' : 'agent_ids'];
+      context.addIssue({
+        code: 'custom',
+        path,
+        message: 'is required: a public key needs origins and agent_ids',
+      });
     })
     .transform(
       ({
@@ -71,9 +98,17 @@ export const newKey = named(
         expires_in_days: days,
         allowed_models: models,
         allowed_ips: ips,
+        origins: pageOrigins,
+        agent_ids: agents,
         ...given
       }) => ({
         ...given,
+        ...(pageOrigins !== undefined &&
+          agents !== undefined && {
+            // Visitors have no role; the lowest one is what the key counts and runs as.
+            role: 'member' as const,
+            publicUse: { origins: pageOrigins, agentIds: agents },
+          }),
         rateLimitPerMinute: given.rateLimitPerMinute ?? rate,
         quotaLimit: given.quotaLimit ?? quota,
         expiresInDays: given.expiresInDays ?? days,
@@ -121,14 +156,17 @@ const shownLimits = {
   budget: budgetShape.optional(),
   allowed_models: z.array(z.string()).optional(),
   allowed_ips: z.array(z.string()).optional(),
+  origins: z.array(z.string()).optional(),
+  agent_ids: z.array(z.uuid()).optional(),
 };
+const shownPrefix = z.enum([...keyPrefixes, ...publicPrefixes]);
 
 export const createdKey = named(
   'CreatedApiKey',
   z.object({
     id: z.uuid(),
     api_key: z.string(),
-    prefix: z.enum(keyPrefixes),
+    prefix: shownPrefix,
     suffix: z.string(),
     name: z.string(),
     role,
@@ -151,7 +189,7 @@ export const listedKey = named(
   z.object({
     id: z.uuid(),
     name: z.string(),
-    prefix: z.enum(keyPrefixes),
+    prefix: shownPrefix,
     suffix: z.string(),
     status: z.enum(statuses),
     role,
@@ -167,7 +205,7 @@ export const keyDetail = named(
   z.object({
     id: z.uuid(),
     name: z.string(),
-    prefix: z.enum(keyPrefixes),
+    prefix: shownPrefix,
     suffix: z.string(),
     status: z.enum(statuses),
     role,

@@ -1,7 +1,13 @@
 import { type Time, within } from '../../../cluster/index.js';
 import { addressGroup } from '../../kernel/address.js';
-import type { Caller, KeyCaller, TenantLimits } from '../../kernel/caller.js';
-import type { Ready } from '../../kernel/ready.js';
+import {
+  type Caller,
+  type KeyCaller,
+  keyOfVisitor,
+  type TenantLimits,
+  type VisitorCaller,
+} from '../../kernel/caller.js';
+import { type Ready, whenReady } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { Admission, Admitted, RateClass, RateFigures } from '../../http/operations/index.js';
@@ -16,6 +22,8 @@ import { WindowSet } from './window-set.js';
 /** Requests of one user in one tenant, in every plan. */
 const userRequestsPerMinute = 300;
 const addressRequestsPerMinute = 120;
+/** Messages of one visitor of a page with a public key. */
+const visitorMessagesPerMinute = 20;
 
 /** The maximum difference between the clocks of two nodes. */
 const clockSkewMs = 5_000;
@@ -82,6 +90,10 @@ export class LocalAdmission implements Admission {
     switch (caller.kind) {
       case 'key':
         return this.admitKey(caller);
+      case 'visitor':
+        return whenReady(this.admitVisitor(caller, rate), (admitted) =>
+          admitted.refusal === undefined ? this.admitKey(caller) : admitted,
+        );
       case 'tenant-user':
         if (rate === 'model-work') return this.lookAtTenant(caller.scope, caller.limits);
         return this.#users.count(`${caller.scope.tenantId}/${caller.userId}`, userRequestsPerMinute);
@@ -96,7 +108,17 @@ export class LocalAdmission implements Admission {
     }
   }
 
+  /** Each visitor has a window, and the visitors of an address share one: nobody uses up the key for all others. */
+  admitVisitor({ address, scope, visitorId }: VisitorCaller, rate: RateClass): Ready<Admitted> {
+    return whenReady(this.#addresses.count(addressGroup(address), addressRequestsPerMinute), (admitted) =>
+      admitted.refusal !== undefined || rate !== 'model-work' || visitorId === undefined
+        ? admitted
+        : this.#users.count(`${scope.tenantId}/visitor ${visitorId}`, visitorMessagesPerMinute),
+    );
+  }
+
   admitModelWork(caller: Caller): Admitted | Promise<Admitted> {
+    if (caller.kind === 'visitor') return this.admitModelWork(keyOfVisitor(caller));
     if (caller.kind !== 'key' && caller.kind !== 'tenant-user') {
       return { figures: this.figuresOfAddress(caller.address) };
     }

@@ -6,12 +6,10 @@ import type { TenantLimits } from '../../kernel/caller.js';
 import { type Ready, whenReady } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError } from '../../kernel/errors.js';
-import type { Admission, Admitted, Operation } from '../../http/operations/index.js';
 import type { TenantTransaction } from '../../infra/storage/index.js';
-import { type CountedKey, LocalAdmission } from './admission.js';
+import { LocalAdmission } from './admission.js';
 import { monthOf, nextMonthMs } from './calendar.js';
-import { type AppliedBudget, budgetSpent, startOf } from './budgets.js';
-import type { CostClaim, CostSettlement } from './cost-ledger.js';
+import { budgetSpent, startOf } from './budgets.js';
 import { type BudgetThreshold, type CostRows, noCosts, postgresCosts } from './cost-rows.js';
 import { type Costs, OwnCosts } from './costs.js';
 import { countTogether } from './count-together.js';
@@ -23,11 +21,13 @@ import type { QuotaCommits } from './quota.actor.js';
 import { quotaTables } from './quota-actor.store.js';
 import type { QuotaActors } from './quota-host.js';
 import { postgresRows, type QuotaRows } from './quota-rows.store.js';
+import type { Quota } from './quota.js';
+import { countRefusals, type RefusalMeasures } from './refusal-measures.js';
 import { quotaExceeded } from './refusals.js';
 import { FencedGrants, Residents } from './residents.js';
 import type { Reserved } from './token-ledger.js';
 import type { WindowExchange } from './window-exchange.js';
-import { OwnTokens, type Tokens, type TokenSettlement, type TokenRequest } from './tokens.js';
+import { OwnTokens, type Tokens } from './tokens.js';
 
 export { monthOf } from './calendar.js';
 export { type AppliedBudget, appliedBudget } from './budgets.js';
@@ -36,6 +36,8 @@ export { costRemovals, forgetCosts } from './costs.store.js';
 export type { BudgetThreshold } from './cost-rows.js';
 export { FailedCredentials } from './failed-credentials.js';
 export { type ExchangeCounts, WindowExchange } from './window-exchange.js';
+export type { Quota } from './quota.js';
+export { RefusalMeasures } from './refusal-measures.js';
 export { SlidingWindow } from './sliding-window.js';
 export { costsAddedFrom, monthsAddedFrom } from './monthly-usage.store.js';
 export type { Reservation } from './token-ledger.js';
@@ -68,6 +70,8 @@ export interface QuotaOptions {
   readonly exchange?: WindowExchange | undefined;
   /** With actors one node counts each tenant and its keys for all nodes; without them this process counts for itself. */
   readonly actors?: Actors;
+  /** Counts refusals for `/metrics`; absent: nothing is counted. */
+  readonly measures?: RefusalMeasures | undefined;
 }
 
 /** The same settings with a store of the rows. */
@@ -78,48 +82,13 @@ export interface QuotaParts extends CountingSettings {
   readonly together?: { readonly actors: QuotaActors; readonly commits: QuotaCommits };
 }
 
-export interface Quota {
-  readonly operations: readonly Operation[];
-  readonly admission: Admission;
-  /** Admits model work without a caller, such as a webhook's: counts the tenant's windows and the key's lifetime quota. */
-  admitTenantWork(scope: TenantScope, limits: TenantLimits, key?: CountedKey): Ready<Admitted>;
-  /** The refusal if the tenant's tokens of the month are used up. Counts nothing. */
-  monthlyRefusal(scope: TenantScope, limits: TenantLimits): Ready<PlatformError | undefined>;
-  /**
-   * Reserves tokens of the month before a vendor is asked. Returns the refusal if the tenant has none left. The
-   * reservation ends with `settleTokens`, at its deadline, or with this process.
-   */
-  reserveTokens(scope: TenantScope, request: TokenRequest): Ready<PlatformError | undefined>;
-  /** Called after the attempt's row was closed and committed. */
-  settleTokens(scope: TenantScope, settlement: TokenSettlement): void;
-  /**
-   * Reserves the cost of an attempt before its vendor is asked, or returns the refusal if a budget is spent. The attempt
-   * must have its row within `openingMsMax` after this was called, without the time waited, or is not made.
-   */
-  reserveCost(
-    scope: TenantScope,
-    claim: Omit<CostClaim, 'process'>,
-  ): Promise<PlatformError | { readonly waitedMs: number }>;
-  /** Called after the attempt's row was closed and committed. */
-  settleCost(scope: TenantScope, settlement: CostSettlement): void;
-  /** The refusal if one of the budgets is spent. Counts nothing. */
-  budgetRefusal(scope: TenantScope, budgets: readonly AppliedBudget[]): Promise<PlatformError | undefined>;
-  /** Adds used tokens in the transaction that records their use; `tokensBooked` is called after its commit. */
-  addTokens(tx: TenantTransaction, at: Date, tokens: number): Promise<void>;
-  tokensBooked(scope: TenantScope): void;
-  /** Sends what is queued for other nodes; call it while they can still be reached. */
-  flush(): Promise<void>;
-  /** Returns the unused parts of blocks. */
-  stop(): Promise<void>;
-}
-
 const tidyEveryMs = 10_000;
 
 export function createQuota(
   { store, time, log }: Pick<Platform, 'store' | 'time' | 'log'>,
-  { actors, openAttempts, budgets, ...options }: QuotaOptions,
+  { actors, openAttempts, budgets, measures, ...options }: QuotaOptions,
 ): Quota {
-  return countOver({
+  const quota = countOver({
     ...options,
     time,
     report: log.report,
@@ -127,6 +96,7 @@ export function createQuota(
     ...(budgets !== undefined && { costRows: postgresCosts(store, budgets.openCosts, budgets.tell) }),
     ...(actors !== undefined && { together: { actors, commits: actors.commits(quotaTables) } }),
   });
+  return measures === undefined ? quota : countRefusals(quota, measures);
 }
 
 export function countOver(parts: QuotaParts): Quota {

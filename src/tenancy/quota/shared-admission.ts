@@ -1,5 +1,5 @@
-import type { Caller, TenantCaller, TenantLimits } from '../../kernel/caller.js';
-import type { Ready } from '../../kernel/ready.js';
+import { type Caller, keyOfVisitor, type TenantCaller, type TenantLimits } from '../../kernel/caller.js';
+import { type Ready, whenReady } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Admission, Admitted, RateClass, RateFigures, WorkAhead } from '../../http/operations/index.js';
 import type { CountedKey, LocalAdmission } from './admission.js';
@@ -24,6 +24,11 @@ export class SharedAdmission implements Admission {
   }
 
   admitRequest(caller: Caller, rate: RateClass): Ready<Admitted> {
+    if (caller.kind === 'visitor' && rate !== 'uncounted') {
+      return whenReady(this.#counts.admitVisitor(caller, rate), (admitted) =>
+        admitted.refusal === undefined ? this.admitRequest(keyOfVisitor(caller), rate) : admitted,
+      );
+    }
     const isTenants =
       rate !== 'uncounted' &&
       (caller.kind === 'key' || (caller.kind === 'tenant-user' && rate === 'model-work'));
@@ -36,6 +41,7 @@ export class SharedAdmission implements Admission {
 
   admitModelWork(caller: Caller, ahead?: WorkAhead): Ready<Admitted> {
     if (ahead !== undefined) return ahead.admitted;
+    if (caller.kind === 'visitor') return this.admitModelWork(keyOfVisitor(caller));
     if (caller.kind !== 'key' && caller.kind !== 'tenant-user') return this.#counts.admitModelWork(caller);
     return this.admitTenantWork(caller.scope, caller.limits, keyOf(caller));
   }

@@ -185,8 +185,7 @@ test('an unsupported protocol version is refused with protocol_mismatch', async 
     self: one.member.process,
     purpose: 'calls' as const,
     timeoutMs: 20_000,
-    protocolMin: 7,
-    protocolMax: 9,
+    protocols: { min: 7, max: 9 },
   };
   const error = await t.throwsAsync(greet(pipe, other.member.process, settings, systemTime, systemRandom), {
     instanceOf: ClusterError,

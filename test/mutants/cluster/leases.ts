@@ -148,8 +148,8 @@ export const leases = [
     {
       id: 'own-view-not-restored',
       rule: 'A store that lost the view gets it back from its holders.',
-      find: `    if (this.#view.number > 0 && this.#isWorker()) void this.#contact.restore(this.#view, generation);`,
-      replace: `    if (this.#view.number < 0) void this.#contact.restore(this.#view, generation);`,
+      find: `    else if (this.#view.number > 0 && this.#isWorker())`,
+      replace: `    else if (this.#view.number < 0)`,
     },
     {
       id: 'older-view-adopted',

@@ -70,6 +70,9 @@ export async function plantThings(node: TenantNode, word: string): Promise<Plant
   if (response.status !== 200) throw new Error(`POST /v1/responses: ${response.status} ${response.text}`);
   things['responses'] = response.json.id;
 
+  const [call] = (await asOwner(node, 'GET', '/api/telemetry/logs?limit=1')).json.data;
+  things['logs'] = call.id;
+
   const asking = httpTool('pay', `https://${word}.example.com/pay`) as { editor_schema: object };
   const payer = await talk.agent('sim.tools', {}, [
     { ...asking, editor_schema: { ...asking.editor_schema, approval: 'always' } },

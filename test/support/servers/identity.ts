@@ -107,6 +107,9 @@ export async function startIdentityNode(
       authenticateKeyToken: () => {
         throw new PlatformError('invalid_api_key');
       },
+      authenticateVisitor: () => {
+        throw new PlatformError('invalid_api_key');
+      },
       operatorToken,
     }),
   });

@@ -69,6 +69,7 @@ export async function startKeysNode(databaseUrl: string, { feedUrl = databaseUrl
     membershipOf: (userId, tenantId) => membership(store, userId, tenantId),
     authenticateKey: keys.authenticateKey,
     authenticateKeyToken: keys.authenticateKeyToken,
+    authenticateVisitor: keys.authenticateVisitor,
     operatorToken: undefined,
   });
   const edge = await startEdge([...keys.operations, ...quota.operations, work], {

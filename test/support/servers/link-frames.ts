@@ -19,6 +19,9 @@ const member = fc.record({
   roles: fc.array(word, { maxLength: 3 }),
   host: word,
   pid: uint32,
+  version: fc.string({ maxLength: 20 }),
+  protocolMin: uint32,
+  protocolMax: uint32,
 });
 
 function frame<Case extends string, Value>($case: Case, value: fc.Arbitrary<Value>) {
@@ -64,7 +67,14 @@ export const linkFrame: fc.Arbitrary<Frame> = fc.oneof(
       callerGroup: word,
       chain: fc.array(word, { maxLength: 5 }),
       credit: uint32,
-      mode: fc.constantFrom(Mode.UNSPECIFIED, Mode.ROUTED, Mode.RESIDENT, Mode.RELEASE, Mode.DESCRIBE),
+      mode: fc.constantFrom(
+        Mode.UNSPECIFIED,
+        Mode.ROUTED,
+        Mode.RESIDENT,
+        Mode.RELEASE,
+        Mode.DESCRIBE,
+        Mode.LEAVE,
+      ),
       repeatable: fc.boolean(),
     }),
   ),

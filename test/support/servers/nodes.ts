@@ -31,8 +31,8 @@ export interface NodeProcesses {
   readonly databaseUrl: string;
   readonly redisUrl: string;
   readonly dataDir: string;
-  /** One more, after the others. */
-  add(environment?: Readonly<Record<string, string>>): Promise<NodeProcess>;
+  /** One more, after the others; of another tree of the project, if one is named. */
+  add(environment?: Readonly<Record<string, string>>, tree?: string): Promise<NodeProcess>;
   /** Resolves once the node sees so many members that hold slots. */
   awaitMembers(of: NodeProcess, count: number): Promise<void>;
   /** The answer of `GET /api/v1/cluster` there. */
@@ -45,6 +45,8 @@ export interface NodesOptions {
   /** A database or Redis of the test's own. */
   readonly databaseUrl?: string;
   readonly redisUrl?: string;
+  /** The built tree of the project that the first nodes run; this one by default. */
+  readonly tree?: string;
 }
 
 const patience = { timeoutMs: 90_000, everyMs: 50 };
@@ -65,10 +67,13 @@ export async function startNodes(
   });
   let number = 0;
 
-  async function add(environment: Readonly<Record<string, string>> = {}): Promise<NodeProcess> {
+  async function add(
+    environment: Readonly<Record<string, string>> = {},
+    tree = options.tree,
+  ): Promise<NodeProcess> {
     number += 1;
     const name = `node-${number}`;
-    const node = await startNode(name, {
+    const settings = {
       DATABASE_URL: databaseUrl,
       REDIS_URL: redisUrl,
       TROUPE_NODE_ID: name,
@@ -82,7 +87,8 @@ export async function startNodes(
       TROUPE_EGRESS_ALLOW: '127.0.0.0/8',
       ...options.environment,
       ...environment,
-    });
+    };
+    const node = await startNode(name, settings, tree);
     nodes.push(node);
     return node;
   }
@@ -108,8 +114,12 @@ async function awaitMembers(node: NodeProcess, count: number): Promise<void> {
   });
 }
 
-async function startNode(name: string, environment: Readonly<Record<string, string>>): Promise<NodeProcess> {
-  const program = runProgram('dist/test/support/servers/node-program.js', ['serve'], environment);
+async function startNode(
+  name: string,
+  environment: Readonly<Record<string, string>>,
+  tree: string | undefined,
+): Promise<NodeProcess> {
+  const program = runProgram('dist/test/support/servers/node-program.js', ['serve'], environment, tree);
   const url = await eventually(
     () => {
       if (program.process.exitCode !== null) throw new Error(`a node did not start: ${program.output()}`);

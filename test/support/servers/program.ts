@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../../../', import.meta.url));
@@ -17,19 +18,21 @@ export function runProgram(
   script: string,
   words: readonly string[],
   environment: Readonly<Record<string, string>>,
+  tree = root,
 ): Program {
-  return runCommand(process.execPath, [`${root}${script}`, ...words], environment);
+  return runCommand(process.execPath, [join(tree, script), ...words], environment, tree);
 }
 
-/** Runs any command in the project's folder. */
+/** Runs any command in the project's folder, or in that of another version of it. */
 export function runCommand(
   command: string,
   words: readonly string[],
   environment: Readonly<Record<string, string>>,
+  tree = root,
 ): Program {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(command, words, {
-    cwd: root,
+    cwd: tree,
     env: { PATH, HOME, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

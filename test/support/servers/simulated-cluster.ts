@@ -38,7 +38,7 @@ export class SimulatedCluster {
   async add(
     host: SimulatedHost,
     kinds: readonly Kind[],
-    options: { secret?: string } = {},
+    options: { secret?: string; onLeaveAsked?: () => void } = {},
   ): Promise<SimulatedNode> {
     const { address } = await this.network.transport(host).listen(() => {});
     const member: Member = {
@@ -59,6 +59,7 @@ export class SimulatedCluster {
       time: host.time,
       random: this.random,
       buildRing,
+      ...(options.onLeaveAsked === undefined ? {} : { onLeaveAsked: options.onLeaveAsked }),
     });
     await node.listen();
     const added = { node, host, membership, member };

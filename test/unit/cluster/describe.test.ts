@@ -4,7 +4,7 @@ import { volatileActor } from '../../../cluster/activation/kind.js';
 import type { ClusterConfig } from '../../../cluster/config.js';
 import { durableCounter } from '../../../cluster/example/counter.js';
 import { GroupCommit } from '../../../cluster/fencing/group-commit.js';
-import { requestId } from '../../../cluster/ids/ids.js';
+import { processId, requestId } from '../../../cluster/ids/ids.js';
 import { measuresOf } from '../../../cluster/node/measures.js';
 import { CounterTables } from '../../../cluster/simulation/counter-tables.js';
 import { MemoryFenceStore } from '../../../cluster/simulation/fence-store.js';
@@ -185,6 +185,45 @@ test('describeCluster returns the description of each member, or an error for on
     { process: two.member.process, slow: 1 },
     { process: three.member.process, error: 'deadline_exceeded' },
   ]);
+});
+
+test('a description has the last changes of the ring: who joined, who left, and how many slots moved', async (t) => {
+  const { cluster, slow, one, added } = await nodes(['n1', 'n2']);
+  const third = await cluster.add(cluster.host('n3'), [slow]);
+  await cluster.join();
+  cluster.members.publish([one.member.process, third.member.process]);
+  await cluster.time.advance(200);
+  const changes = one.node.describe().ringChanges ?? [];
+  const [grown, shrunk] = changes.slice(-2);
+  t.like(grown, { members: 3, joined: [third.member.process], left: [] });
+  t.like(shrunk, {
+    members: 2,
+    joined: [],
+    left: [{ process: added[1]?.member.process, because: 'unknown' }],
+  });
+  // A third of the slots each, within what rendezvous hashing scatters.
+  for (const change of [grown, shrunk]) t.true(Math.abs((change?.moved ?? 0) - 262_144 / 3) < 4_000);
+  t.false(
+    (third.node.describe().ringChanges ?? []).some(({ joined }) => joined.includes(third.member.process)),
+    'the first ring of a node that joins is no change',
+  );
+});
+
+test('a node asks another to leave, which its program decides; a program that cannot end refuses', async (t) => {
+  const cluster = new SimulatedCluster();
+  const slow = slowKind(cluster);
+  let asked = 0;
+  const one = await cluster.add(cluster.host('n1'), [slow]);
+  const two = await cluster.add(cluster.host('n2'), [slow], { onLeaveAsked: () => (asked += 1) });
+  await cluster.join();
+  await cluster.settle(one.node.askToLeave(two.member.process));
+  t.is(asked, 1);
+  await cluster.settle(two.node.askToLeave(two.member.process));
+  t.is(asked, 2, 'itself');
+  const refused = await t.throwsAsync(cluster.settle(two.node.askToLeave(one.member.process)));
+  t.like(refused, { tag: 'unknown_method' });
+  const unknown = await t.throwsAsync(one.node.askToLeave(processId('nobody')));
+  t.like(unknown, { tag: 'peer_lost' });
 });
 
 test('measures are finite numbers, each name has one type, and each series occurs once', async (t) => {

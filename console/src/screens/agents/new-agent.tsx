@@ -6,7 +6,7 @@ import { queries, useKey } from '../../api/queries';
 import { Button } from '../../ui/button';
 import { Dialog } from '../../ui/dialog';
 import { FormProblem, problemOf, SelectField, TextArea, TextField } from '../../ui/field';
-import { ModelField } from './editor/model-field';
+import { ModelField } from '../../ui/model-field';
 import { agentTypes } from './types';
 
 /** The name, the purpose and the model; everything else has a default and is changed in the editor. */

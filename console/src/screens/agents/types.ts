@@ -11,7 +11,6 @@ export type Agent = Answer<'/api/agents/{id}'>['data'];
 export type AgentPatch = NonNullable<
   paths['/api/agents/{id}']['patch']['requestBody']
 >['content']['application/json'];
-export type Model = Answer<'/api/v3/llm/models'>['data'][number];
 export type Tool = Answer<'/api/agents/{id}/schemas'>['data'][number];
 export type ToolType = Tool['type'];
 export type NewTool = NonNullable<

@@ -1,10 +1,12 @@
-import { createLazyRoute, useNavigate } from '@tanstack/react-router';
+import { createLazyRoute, Link, useNavigate } from '@tanstack/react-router';
 import type { paths } from '#api/openapi';
+import { useAgentNames } from '../../api/agent-names';
 import { api, take, tenantHeader } from '../../api/client';
 import { queries, useKey, usePages } from '../../api/queries';
 import { useRealtime } from '../../api/realtime';
 import { useThrottled } from '../../api/throttled';
 import { useAllowed } from '../../session/use-session';
+import { StatusBadge } from '../../ui/badge';
 import { CopyAs } from '../../ui/copy-as';
 import { type Column, PagedTable } from '../../ui/data-table';
 import { Filters, FilterSelect, FilterText } from '../../ui/filters';
@@ -12,7 +14,6 @@ import { count, dollars } from '../../ui/numbers';
 import { Page } from '../../ui/page';
 import { Empty, Forbidden } from '../../ui/states';
 import { duration, Time } from '../../ui/time';
-import { CallDetails } from './call-details';
 import type { CallsSearch } from './routes';
 
 export const Route = createLazyRoute('/frame/calls')({ component: Calls });
@@ -22,8 +23,9 @@ export type Call =
 
 /** Calls of models, newest first. */
 function Calls() {
-  const { call, status, model, agent } = Route.useSearch();
+  const { status, model, agent } = Route.useSearch();
   const navigate = useNavigate({ from: '/calls' });
+  const names = useAgentNames();
   const mayRead = useAllowed('telemetry:read');
   const filter = { status, model, agent_id: agent };
   const listKey = useKey('calls');
@@ -54,7 +56,6 @@ function Calls() {
   const given = Object.entries(filter).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value] as const],
   );
-  const shown = pages.rows.find(({ id }) => id === call);
   return (
     <Page
       title="Calls"
@@ -80,12 +81,17 @@ function Calls() {
           onChange={(value) => open({ status: value === 'success' || value === 'error' ? value : undefined })}
         />
         <FilterText label="Model" value={model} onChange={(value) => open({ model: value })} />
-        <FilterText label="Agent id" value={agent} onChange={(value) => open({ agent: value })} />
+        <FilterSelect
+          label="Agent"
+          value={agent}
+          options={[...names].toSorted(([, a], [, b]) => a.localeCompare(b))}
+          onChange={(value) => open({ agent: value })}
+        />
       </Filters>
       <PagedTable
         pages={pages}
         caption="Calls of models"
-        columns={columnsOf((id) => open({ call: id }))}
+        columns={columns}
         keyOf={({ id }) => id}
         empty={
           <Empty title={given.length === 0 ? 'No calls yet' : 'No call matches'}>
@@ -97,36 +103,38 @@ function Calls() {
           </Empty>
         }
       />
-      {shown !== undefined && <CallDetails call={shown} onClose={() => open({ call: undefined })} />}
     </Page>
   );
 }
 
-function columnsOf(onOpen: (id: string) => void): readonly Column<Call>[] {
-  return [
-    {
-      title: 'Model',
-      cell: ({ id, model }) => (
-        <button
-          type="button"
-          className="text-left text-accent wrap-anywhere hover:underline"
-          onClick={() => onOpen(id)}
-        >
-          {model}
-        </button>
-      ),
-    },
-    {
-      title: 'Input',
-      wideOnly: true,
-      cell: ({ metadata: { input_preview: text } }) => (
-        <span className="block max-w-80 truncate text-muted">{text}</span>
-      ),
-    },
-    { title: 'Source', wideOnly: true, cell: ({ call_source: source }) => source },
-    { title: 'Tokens', numeric: true, cell: ({ total_tokens: tokens }) => count(tokens) },
-    { title: 'Cost', numeric: true, cell: ({ cost }) => dollars(cost) },
-    { title: 'Took', numeric: true, wideOnly: true, cell: ({ response_time_ms: ms }) => duration(ms) },
-    { title: 'When', cell: ({ timestamp }) => <Time at={timestamp} /> },
-  ];
-}
+const columns: readonly Column<Call>[] = [
+  {
+    title: 'Model',
+    cell: ({ id, model }) => (
+      <Link to="/calls/$callId" params={{ callId: id }} className="text-accent wrap-anywhere hover:underline">
+        {model}
+      </Link>
+    ),
+  },
+  {
+    title: 'Outcome',
+    cell: ({ status, failure }) => (
+      <span className="flex flex-wrap items-center gap-1.5">
+        <StatusBadge status={status} />
+        {failure !== null && <span className="text-xs text-bad">{failure.replaceAll('_', ' ')}</span>}
+      </span>
+    ),
+  },
+  {
+    title: 'Input',
+    wideOnly: true,
+    cell: ({ metadata: { input_preview: text } }) => (
+      <span className="block max-w-80 truncate text-muted">{text}</span>
+    ),
+  },
+  { title: 'Source', wideOnly: true, cell: ({ call_source: source }) => source },
+  { title: 'Tokens', numeric: true, cell: ({ total_tokens: tokens }) => count(tokens) },
+  { title: 'Cost', numeric: true, cell: ({ cost }) => dollars(cost) },
+  { title: 'Took', numeric: true, wideOnly: true, cell: ({ response_time_ms: ms }) => duration(ms) },
+  { title: 'When', cell: ({ timestamp }) => <Time at={timestamp} /> },
+];

@@ -1,9 +1,8 @@
-import { useMutation } from '@tanstack/react-query';
 import { api, take } from '../../api/client';
 import { Button } from '../../ui/button';
 import { Dialog } from '../../ui/dialog';
-import { FormProblem, problemOf, SelectField, TextField } from '../../ui/field';
-import { textIn } from '../../ui/form-data';
+import type { FieldSpecs } from '../../ui/form/fields';
+import { Form } from '../../ui/form/form';
 
 const texts = {
   handoff: {
@@ -27,6 +26,11 @@ const spans = [
   ['604800', '7 days'],
 ] as const;
 
+const fields = {
+  reason: { kind: 'text', label: 'Reason', maxLength: 1_000, hint: 'Shown to your team; may be left out.' },
+  span: { kind: 'choice', label: 'For how long', api: 'expires_in_seconds', options: spans },
+} as const satisfies FieldSpecs;
+
 export function TakeOverDialog({
   verb,
   sessionId,
@@ -39,53 +43,29 @@ export function TakeOverDialog({
   readonly changed: () => void;
 }) {
   const text = texts[verb];
-  const changing = useMutation({
-    mutationFn: (form: FormData) => {
-      const span = textIn(form, 'span');
-      const reason = textIn(form, 'reason').trim();
-      const request = {
-        params: { path: { id: sessionId } },
-        body: {
-          ...(reason !== '' && { reason }),
-          ...(span !== '' && { expires_in_seconds: Number(span) }),
-        },
-      };
-      return take(
-        verb === 'handoff'
-          ? api.POST('/api/v1/sessions/{id}/handoff', request)
-          : api.POST('/api/v1/sessions/{id}/suspend', request),
-      );
-    },
-    onSuccess: () => {
-      changed();
-      onClose();
-    },
-  });
   return (
     <Dialog open onClose={onClose} title={text.title} description={text.description}>
-      <form
-        className="flex flex-col gap-3"
-        onSubmit={(event) => {
-          event.preventDefault();
-          changing.mutate(new FormData(event.currentTarget));
+      <Form
+        fields={fields}
+        verb={text.verb}
+        actions={<Button onClick={onClose}>Keep</Button>}
+        submit={async ({ reason, span }) => {
+          const request = {
+            params: { path: { id: sessionId } },
+            body: {
+              ...(reason.trim() !== '' && { reason: reason.trim() }),
+              ...(span !== '' && { expires_in_seconds: Number(span) }),
+            },
+          };
+          await take(
+            verb === 'handoff'
+              ? api.POST('/api/v1/sessions/{id}/handoff', request)
+              : api.POST('/api/v1/sessions/{id}/suspend', request),
+          );
+          changed();
+          onClose();
         }}
-      >
-        <TextField
-          label="Reason"
-          name="reason"
-          maxLength={1_000}
-          hint="Shown to your team; may be left out."
-          problem={problemOf(changing.error, 'reason')}
-        />
-        <SelectField label="For how long" name="span" options={spans} />
-        <FormProblem error={changing.error} fields={['reason']} />
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Keep</Button>
-          <Button type="submit" kind="primary" busy={changing.isPending}>
-            {text.verb}
-          </Button>
-        </div>
-      </form>
+      />
     </Dialog>
   );
 }

@@ -26,7 +26,7 @@ export function useConversationList(search: InboxSearch): {
   }, [list]);
   const liveness = useLiveStream('/api/v1/realtime/sessions', {
     opened: () => void list.refresh(),
-    receive: ({ event, data }) => {
+    receive: ({ type: event, data }) => {
       if (event === 'sessions_cut') return void list.refresh();
       if (event !== 'sessions_changed' || data === undefined) return;
       list.change((JSON.parse(data) as { sessions: readonly Conversation[] }).sessions);

@@ -1,39 +1,85 @@
-import { useMutation } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { api, take, tenantHeader } from '../../api/client';
 import { queries, useKey } from '../../api/queries';
 import { useTenant } from '../../session/use-session';
-import { Button } from '../../ui/button';
 import { Dialog } from '../../ui/dialog';
-import { FormProblem, problemOf, SelectField, TextField } from '../../ui/field';
-import { listIn, numberIn, textIn } from '../../ui/form-data';
+import { type Raws, type ValuesOf } from '../../ui/form/fields';
+import { Form } from '../../ui/form/form';
+import { periods } from '../../ui/form/options';
 import { NewKey } from './new-key';
 
-const prefixes = ['svc_live_', 'svc_test_', 'svc_dev_'] as const;
-const roles = ['admin', 'editor', 'member'] as const;
-const fields = [
-  'name',
-  'rate_limit_per_minute',
-  'expires_in_days',
-  'budget.usd',
-  'allowed_models',
-  'allowed_ips',
-];
+const shown = ({ limited }: Raws): boolean => limited === true;
 
-function keyOf(form: FormData) {
-  const usd = numberIn(form, 'usd');
-  const description = textIn(form, 'description');
-  const period: 'day' | 'month' = textIn(form, 'period') === 'day' ? 'day' : 'month';
+const fieldsFor = (own: string) =>
+  ({
+    name: { kind: 'text', label: 'Name', required: true, maxLength: 100 },
+    description: { kind: 'text', label: 'Description', maxLength: 500 },
+    role: {
+      kind: 'choice',
+      label: 'Role',
+      half: true,
+      // Nobody gives more than their own role.
+      options: (['member', 'editor', ...(own === 'editor' ? [] : (['admin'] as const))] as const).map(
+        (role) => [role, role] as const,
+      ),
+    },
+    prefix: {
+      kind: 'choice',
+      label: 'Prefix',
+      half: true,
+      options: (['svc_live_', 'svc_test_', 'svc_dev_'] as const).map((one) => [one, one] as const),
+    },
+    limited: { kind: 'check', label: 'Limit what it may use' },
+    rate: {
+      kind: 'number',
+      label: 'Requests per minute',
+      api: 'rate_limit_per_minute',
+      hint: 'Empty: what the plan gives.',
+      min: 1,
+      whole: true,
+      half: true,
+      shown,
+    },
+    days: {
+      kind: 'number',
+      label: 'Expires after days',
+      api: 'expires_in_days',
+      hint: 'Empty: never.',
+      min: 1,
+      whole: true,
+      half: true,
+      shown,
+    },
+    usd: { kind: 'number', label: 'Budget in US dollars', api: 'budget.usd', min: 0, half: true, shown },
+    period: { kind: 'choice', label: 'Budget of each', options: periods, half: true, shown },
+    models: {
+      kind: 'list',
+      label: 'Models',
+      api: 'allowed_models',
+      hint: 'Separated by commas. Empty: all of the plan.',
+      shown,
+    },
+    addresses: {
+      kind: 'list',
+      label: 'Addresses',
+      api: 'allowed_ips',
+      hint: 'IP addresses or networks such as 10.0.0.0/8, separated by commas. Empty: all.',
+      shown,
+    },
+  }) as const;
+
+function bodyOf(values: ValuesOf<ReturnType<typeof fieldsFor>>) {
+  const { name, description, role, prefix, rate, days, usd, period, models, addresses } = values;
   return {
-    name: textIn(form, 'name'),
+    name,
+    role,
+    prefix,
     ...(description !== '' && { description }),
-    prefix: prefixes.find((one) => one === textIn(form, 'prefix')) ?? 'svc_live_',
-    role: roles.find((one) => one === textIn(form, 'role')) ?? 'member',
-    rate_limit_per_minute: numberIn(form, 'rate') ?? null,
-    expires_in_days: numberIn(form, 'days') ?? null,
-    budget: usd === undefined ? null : { usd, period },
-    allowed_models: listIn(form, 'models') ?? null,
-    allowed_ips: listIn(form, 'addresses') ?? null,
+    rate_limit_per_minute: rate ?? null,
+    expires_in_days: days ?? null,
+    budget: usd === undefined ? null : { usd, period: period ?? 'month' },
+    allowed_models: models ?? null,
+    allowed_ips: addresses ?? null,
   };
 }
 
@@ -41,97 +87,19 @@ function keyOf(form: FormData) {
 export function CreateKey({ onClose }: { readonly onClose: () => void }) {
   const { role: own } = useTenant();
   const listKey = useKey('keys');
-  const creation = useMutation({
-    mutationFn: (form: FormData) =>
-      take(api.POST('/api/keys', { params: { header: tenantHeader() }, body: keyOf(form) })),
-    onSuccess: () => queries.invalidateQueries({ queryKey: listKey }),
-  });
-  const [limited, setLimited] = useState(false);
-  const submit = (event: FormEvent<HTMLFormElement>): void => {
-    event.preventDefault();
-    creation.mutate(new FormData(event.currentTarget));
-  };
-  if (creation.data !== undefined) return <NewKey created={creation.data.data} onClose={onClose} />;
-  const { error } = creation;
+  const [created, setCreated] = useState<{ readonly name: string; readonly api_key: string }>();
+  if (created !== undefined) return <NewKey created={created} onClose={onClose} />;
   return (
     <Dialog open onClose={onClose} title="Create a key">
-      <form className="flex flex-col gap-3" onSubmit={submit}>
-        <TextField label="Name" name="name" required maxLength={100} problem={problemOf(error, 'name')} />
-        <TextField label="Description" name="description" maxLength={500} />
-        <div className="grid grid-cols-2 gap-3">
-          <SelectField
-            label="Role"
-            name="role"
-            defaultValue="member"
-            options={roles
-              .filter((role) => own !== 'editor' || role !== 'admin')
-              .map((role) => [role, role] as const)}
-          />
-          <SelectField label="Prefix" name="prefix" options={prefixes.map((one) => [one, one] as const)} />
-        </div>
-        <label className="flex items-center gap-2 text-sm">
-          <input type="checkbox" checked={limited} onChange={() => setLimited(!limited)} />
-          Limit what it may use
-        </label>
-        {limited && <Limits error={error} />}
-        <FormProblem error={error} fields={limited ? fields : ['name']} />
-        <Button kind="primary" type="submit" busy={creation.isPending}>
-          Create
-        </Button>
-      </form>
+      <Form
+        fields={fieldsFor(own)}
+        verb="Create"
+        submit={async (values) => {
+          const params = { header: tenantHeader() };
+          setCreated((await take(api.POST('/api/keys', { params, body: bodyOf(values) }))).data);
+          await queries.invalidateQueries({ queryKey: listKey });
+        }}
+      />
     </Dialog>
-  );
-}
-
-function Limits({ error }: { readonly error: unknown }) {
-  return (
-    <>
-      <div className="grid grid-cols-2 items-start gap-3">
-        <TextField
-          label="Requests per minute"
-          name="rate"
-          type="number"
-          min={1}
-          hint="Empty: what the plan gives."
-          problem={problemOf(error, 'rate_limit_per_minute')}
-        />
-        <TextField
-          label="Expires after days"
-          name="days"
-          type="number"
-          min={1}
-          hint="Empty: never."
-          problem={problemOf(error, 'expires_in_days')}
-        />
-        <TextField
-          label="Budget in US dollars"
-          name="usd"
-          type="number"
-          min={0}
-          step="any"
-          problem={problemOf(error, 'budget.usd')}
-        />
-        <SelectField
-          label="Budget of each"
-          name="period"
-          options={[
-            ['month', 'month'],
-            ['day', 'day'],
-          ]}
-        />
-      </div>
-      <TextField
-        label="Models"
-        name="models"
-        hint="Separated by commas. Empty: all of the plan."
-        problem={problemOf(error, 'allowed_models')}
-      />
-      <TextField
-        label="Addresses"
-        name="addresses"
-        hint="IP addresses or networks such as 10.0.0.0/8, separated by commas. Empty: all."
-        problem={problemOf(error, 'allowed_ips')}
-      />
-    </>
   );
 }

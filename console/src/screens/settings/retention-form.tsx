@@ -1,55 +1,50 @@
-import type { FormEvent } from 'react';
-import { Button } from '../../ui/button';
-import { FormProblem, problemOf, TextField } from '../../ui/field';
-import { numberIn } from '../../ui/form-data';
+import { Form } from '../../ui/form/form';
 import { Card } from '../../ui/page';
 import type { KeptTenant } from './settings';
 import { useChange } from './use-change';
 
-const kept = [
-  ['messages_days', 'Messages'],
-  ['executions_days', 'Executions'],
-  ['previews_days', 'Previews of calls'],
-  ['usage_days', 'Usage'],
-  ['audit_days', 'Audit'],
-] as const;
+const days = (name: string, label: string, hint: string) =>
+  ({
+    kind: 'number',
+    label,
+    hint,
+    api: `retention.${name}`,
+    min: 1,
+    max: 3650,
+    whole: true,
+    half: true,
+  }) as const;
 
-/** An empty field restores the default. */
-const changeOf = (form: FormData) => ({
-  retention: Object.fromEntries(kept.map(([name]) => [name, numberIn(form, name) ?? null])),
-});
+const fields = {
+  messages_days: days('messages_days', 'Messages', 'Conversations with what was written in them.'),
+  executions_days: days('executions_days', 'Executions', 'Turns with their steps.'),
+  previews_days: days('previews_days', 'Previews of calls', 'The beginnings of what models saw and said.'),
+  usage_days: days('usage_days', 'Usage', 'Tokens and cost of each call.'),
+  audit_days: days('audit_days', 'Audit', 'Who changed what.'),
+};
 
 export function RetentionForm({ tenant: { retention } }: { readonly tenant: KeptTenant }) {
-  const change = useChange(changeOf);
-  const submit = (event: FormEvent<HTMLFormElement>): void => {
-    event.preventDefault();
-    change.mutate(new FormData(event.currentTarget));
-  };
+  const change = useChange();
   return (
     <Card title="For how many days data is kept">
-      <form className="flex flex-col gap-3" onSubmit={submit}>
-        <div className="grid items-start gap-3 sm:grid-cols-2">
-          {kept.map(([name, label]) => (
-            <TextField
-              key={`${name} ${retention[name]}`}
-              label={label}
-              name={name}
-              type="number"
-              min={1}
-              max={3650}
-              defaultValue={retention[name]}
-              problem={problemOf(change.error, `retention.${name}`)}
-            />
-          ))}
-        </div>
+      <Form
+        fields={fields}
+        initial={retention}
+        verb="Save the days"
+        done="The settings were saved"
+        // An empty field restores the default.
+        submit={(values) =>
+          change({
+            retention: Object.fromEntries(
+              Object.entries(values).map(([name, value]) => [name, value ?? null]),
+            ),
+          })
+        }
+      >
         <p className="text-xs text-muted">
           1 to 3650. What is older is deleted for good. An empty field restores the default.
         </p>
-        <FormProblem error={change.error} fields={kept.map(([name]) => `retention.${name}`)} />
-        <Button kind="primary" type="submit" className="self-start" busy={change.isPending}>
-          Save the days
-        </Button>
-      </form>
+      </Form>
     </Card>
   );
 }

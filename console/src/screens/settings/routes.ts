@@ -17,6 +17,6 @@ export const settingsEntries: readonly NavigationEntry[] = [
     icon: Settings,
     group: 'Tenant',
     permission: 'tenants:update',
-    words: 'budget retention name days kept',
+    words: 'budget retention name days kept model alias names export download delete tenant',
   },
 ];

@@ -7,6 +7,9 @@ import { useAllowed, useTenant } from '../../session/use-session';
 import { CopyAs } from '../../ui/copy-as';
 import { Page } from '../../ui/page';
 import { Forbidden, Loaded } from '../../ui/states';
+import { AliasesForm } from './aliases-form';
+import { DeleteTenant } from './delete-tenant';
+import { ExportCard } from './export-card';
 import { GeneralForm } from './general-form';
 import { RetentionForm } from './retention-form';
 
@@ -15,7 +18,7 @@ export const Route = createLazyRoute('/frame/settings')({ component: TenantSetti
 export type KeptTenant =
   paths['/api/tenants/{id}']['get']['responses'][200]['content']['application/json']['data'];
 
-/** What the tenant's admins decide: name, budget, and for how long data is kept. */
+/** What the tenant's admins decide: name, budget, names of models, how long data is kept, exports, and the end of it. */
 function TenantSettings() {
   const { id } = useTenant();
   const query = useQuery({
@@ -40,6 +43,9 @@ function TenantSettings() {
           <div className="grid items-start gap-4 lg:grid-cols-2">
             <GeneralForm tenant={data} />
             <RetentionForm tenant={data} />
+            <AliasesForm tenant={data} />
+            <ExportCard />
+            <DeleteTenant />
           </div>
         )}
       </Loaded>

@@ -1,46 +1,40 @@
-import { useMutation } from '@tanstack/react-query';
 import { createLazyRoute, Link } from '@tanstack/react-router';
+import { useState } from 'react';
 import { api, take } from '../../api/client';
-import { Button } from '../../ui/button';
-import { FormProblem, TextField } from '../../ui/field';
-import { textIn } from '../../ui/form-data';
+import type { FieldSpecs } from '../../ui/form/fields';
+import { Form } from '../../ui/form/form';
 import { SignedOutPage } from './signed-out-page';
 
 export const Route = createLazyRoute('/forgot-password')({ component: Forgot });
 
+const fields = {
+  email: {
+    kind: 'text',
+    type: 'email',
+    label: 'E-mail',
+    autoComplete: 'username',
+    required: true,
+    hint: 'You get a mail with a link to choose a new password.',
+  },
+} as const satisfies FieldSpecs;
+
 /** The mail leads to `/reset`, where a new password is set. */
 function Forgot() {
-  const request = useMutation({
-    mutationFn: (form: FormData) =>
-      take(api.POST('/api/auth/password/forgot', { body: { email: textIn(form, 'email') } })),
-  });
+  const [answer, setAnswer] = useState<string>();
   return (
     <SignedOutPage title="Choose a new password">
-      {request.isSuccess ? (
-        <p role="status" className="text-sm">
-          {request.data.message}
-        </p>
-      ) : (
-        <form
-          className="flex flex-col gap-4"
-          onSubmit={(event) => {
-            event.preventDefault();
-            request.mutate(new FormData(event.currentTarget));
+      {answer === undefined ? (
+        <Form
+          fields={fields}
+          verb="Send the mail"
+          submit={async (body) => {
+            setAnswer((await take(api.POST('/api/auth/password/forgot', { body }))).message);
           }}
-        >
-          <TextField
-            label="E-mail"
-            name="email"
-            type="email"
-            autoComplete="username"
-            required
-            hint="You get a mail with a link to choose a new password."
-          />
-          <FormProblem error={request.error} />
-          <Button kind="primary" type="submit" busy={request.isPending}>
-            Send the mail
-          </Button>
-        </form>
+        />
+      ) : (
+        <p role="status" className="text-sm">
+          {answer}
+        </p>
       )}
       <p className="mt-4 text-sm">
         <Link to="/sign-in" className="text-accent underline">

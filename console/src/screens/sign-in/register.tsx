@@ -1,27 +1,43 @@
-import { useMutation } from '@tanstack/react-query';
 import { createLazyRoute, Link, useRouter } from '@tanstack/react-router';
 import { api, take } from '../../api/client';
 import { signIn } from '../../session/session';
-import { Button } from '../../ui/button';
-import { FormProblem, problemOf, TextField } from '../../ui/field';
-import { textIn } from '../../ui/form-data';
+import type { FieldSpecs, ValuesOf } from '../../ui/form/fields';
+import { Form } from '../../ui/form/form';
 import { SignedOutPage } from './signed-out-page';
 import { useWays } from './ways';
 
 export const Route = createLazyRoute('/register')({ component: Register });
 
-const fields = ['email', 'password', 'name', 'tenant_name'];
+const fields = {
+  email: { kind: 'text', type: 'email', label: 'E-mail', autoComplete: 'username', required: true },
+  password: {
+    kind: 'text',
+    type: 'password',
+    label: 'Password',
+    autoComplete: 'new-password',
+    minLength: 10,
+    maxLength: 512,
+    required: true,
+    hint: 'At least 10 characters.',
+  },
+  name: { kind: 'text', label: 'Your name', autoComplete: 'name' },
+  tenant_name: {
+    kind: 'text',
+    label: 'Name of your tenant',
+    autoComplete: 'organization',
+    hint: 'Your company or project. You can change it later.',
+  },
+} as const satisfies FieldSpecs;
 
 /** The registration answers a refresh token, which moves into the cookie at once and is used up. */
-async function register(form: FormData): Promise<unknown> {
-  const [name, tenant] = [textIn(form, 'name'), textIn(form, 'tenant_name')];
+async function register({ email, password, name, tenant_name }: ValuesOf<typeof fields>): Promise<unknown> {
   const { data } = await take(
     api.POST('/api/auth/register', {
       body: {
-        email: textIn(form, 'email'),
-        password: textIn(form, 'password'),
+        email,
+        password,
         ...(name !== '' && { name }),
-        ...(tenant !== '' && { tenant_name: tenant }),
+        ...(tenant_name !== '' && { tenant_name }),
       },
     }),
   );
@@ -31,10 +47,6 @@ async function register(form: FormData): Promise<unknown> {
 function Register() {
   const router = useRouter();
   const ways = useWays();
-  const attempt = useMutation({
-    mutationFn: register,
-    onSuccess: () => router.history.replace('/'),
-  });
   if (ways.data?.registration === 'closed') {
     return (
       <SignedOutPage title="Registration is closed">
@@ -45,53 +57,17 @@ function Register() {
   }
   return (
     <SignedOutPage title="Register">
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          attempt.mutate(new FormData(event.currentTarget));
+      {ways.data?.registration === 'invite' && (
+        <p className="mb-4 text-sm text-muted">Only addresses with an invitation may register here.</p>
+      )}
+      <Form
+        fields={fields}
+        verb="Register"
+        submit={async (values) => {
+          await register(values);
+          router.history.replace('/');
         }}
-      >
-        {ways.data?.registration === 'invite' && (
-          <p className="text-sm text-muted">Only addresses with an invitation may register here.</p>
-        )}
-        <TextField
-          label="E-mail"
-          name="email"
-          type="email"
-          autoComplete="username"
-          required
-          problem={problemOf(attempt.error, 'email')}
-        />
-        <TextField
-          label="Password"
-          name="password"
-          type="password"
-          autoComplete="new-password"
-          minLength={10}
-          maxLength={512}
-          required
-          hint="At least 10 characters."
-          problem={problemOf(attempt.error, 'password')}
-        />
-        <TextField
-          label="Your name"
-          name="name"
-          autoComplete="name"
-          problem={problemOf(attempt.error, 'name')}
-        />
-        <TextField
-          label="Name of your tenant"
-          name="tenant_name"
-          autoComplete="organization"
-          hint="Your company or project. You can change it later."
-          problem={problemOf(attempt.error, 'tenant_name')}
-        />
-        <FormProblem error={attempt.error} fields={fields} />
-        <Button kind="primary" type="submit" busy={attempt.isPending}>
-          Register
-        </Button>
-      </form>
+      />
       <ToSignIn />
     </SignedOutPage>
   );

@@ -1,47 +1,40 @@
-import { useMutation } from '@tanstack/react-query';
 import { createLazyRoute, Link, useRouter } from '@tanstack/react-router';
 import { signIn } from '../../session/session';
-import { textIn } from '../../ui/form-data';
 import { Button } from '../../ui/button';
-import { FormProblem, TextField } from '../../ui/field';
+import type { FieldSpecs } from '../../ui/form/fields';
+import { Form } from '../../ui/form/form';
 import { canUseIssuer, goToIssuer } from './issuer';
 import { SignedOutPage } from './signed-out-page';
 import { useWays } from './ways';
 
 export const Route = createLazyRoute('/sign-in')({ component: SignIn });
 
+const fields = {
+  email: { kind: 'text', type: 'email', label: 'E-mail', autoComplete: 'username', required: true },
+  password: {
+    kind: 'text',
+    type: 'password',
+    label: 'Password',
+    autoComplete: 'current-password',
+    required: true,
+  },
+} as const satisfies FieldSpecs;
+
 function SignIn() {
   const { next } = Route.useSearch();
   const router = useRouter();
   const ways = useWays();
   const issuer = ways.data?.oidc;
-  const attempt = useMutation({
-    mutationFn: (form: FormData) =>
-      signIn({ email: textIn(form, 'email'), password: textIn(form, 'password') }),
-    onSuccess: () => router.history.replace(next ?? '/'),
-  });
   return (
     <SignedOutPage title="Sign in">
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          attempt.mutate(new FormData(event.currentTarget));
+      <Form
+        fields={fields}
+        verb="Sign in"
+        submit={async (values) => {
+          await signIn(values);
+          router.history.replace(next ?? '/');
         }}
-      >
-        <TextField label="E-mail" name="email" type="email" autoComplete="username" required />
-        <TextField
-          label="Password"
-          name="password"
-          type="password"
-          autoComplete="current-password"
-          required
-        />
-        <FormProblem error={attempt.error} />
-        <Button kind="primary" type="submit" busy={attempt.isPending}>
-          Sign in
-        </Button>
-      </form>
+      />
       {issuer !== null && issuer !== undefined && canUseIssuer && (
         <Button className="mt-3 w-full" onClick={() => void goToIssuer(issuer, next)}>
           Sign in with {new URL(issuer.authorization_endpoint).hostname}
@@ -56,6 +49,9 @@ function SignIn() {
             Register
           </Link>
         )}
+        <Link to="/operator" className="text-muted underline">
+          Operator
+        </Link>
       </p>
     </SignedOutPage>
   );

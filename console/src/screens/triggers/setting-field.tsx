@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
-import { useId } from 'react';
+import { useState } from 'react';
 import { api, take } from '../../api/client';
 import { useKey } from '../../api/queries';
 import { useAllowed } from '../../session/use-session';
-import { CheckField } from '../../ui/check-field';
-import { SelectField, TextArea, TextField } from '../../ui/field';
-import { PairsField, pairsOf, recordOf } from '../../ui/pairs-field';
+import { FieldControl } from '../../ui/form/field-control';
+import type { FieldSpec } from '../../ui/form/fields';
+import { type Pairs, pairsOf, recordOf } from '../../ui/pairs-field';
 import { settingAt } from './config';
 import type { SettingField as Setting } from './fields';
 import { useSecretNames } from '../../api/secret-names';
@@ -29,60 +29,72 @@ export function isShown({ when, notInChannels }: Setting, config: Config): boole
 /** One setting, as its kind says. */
 export function SettingField({ field, config, problem, onChange }: SettingProps) {
   const value = settingAt(config, field.path);
-  const { label, hint, placeholder, required } = field;
-  const common = { label, hint, problem, placeholder, required };
-  const text = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
-  switch (field.kind) {
-    case 'check':
-      return (
-        <CheckField
-          label={label}
-          hint={hint}
-          checked={value === true}
-          onChange={({ target }) => onChange(target.checked ? true : undefined)}
-        />
-      );
-    case 'choice':
-      return (
-        <SelectField
-          {...{ label, hint, problem }}
-          options={optionsWith(field, value)}
-          value={writtenOf(value)}
-          onChange={({ target }) => onChange(readChoice(target.value))}
-        />
-      );
-    case 'area':
-      return (
-        <TextArea {...common} value={text} onChange={({ target }) => onChange(target.value || undefined)} />
-      );
-    case 'list':
-      return (
-        <TextField
-          {...common}
-          defaultValue={Array.isArray(value) ? value.join(', ') : ''}
-          onChange={({ target }) => onChange(listOf(target.value))}
-        />
-      );
-    case 'pairs':
-      return <Pairs {...{ field, value, problem, onChange }} />;
-    case 'secret':
-      return <Secret {...common} value={text} onChange={onChange} />;
-    case 'database':
-      return <Database {...common} value={text} onChange={onChange} />;
-    case 'number':
-      return (
-        <TextField
-          {...common}
-          type="number"
-          value={text}
-          onChange={({ target }) => onChange(target.value === '' ? undefined : Number(target.value))}
-        />
-      );
-    default:
-      return (
-        <TextField {...common} value={text} onChange={({ target }) => onChange(target.value || undefined)} />
-      );
+  const secrets = useSecretNames();
+  const databases = useDatabases(field.kind === 'database');
+  const [list, setList] = useState(() => (Array.isArray(value) ? value.join(', ') : ''));
+  const spec = specOf(field, value, secrets, databases);
+  // The text of a list keeps its last comma, which its value does not have.
+  const raw = field.kind === 'list' ? list : rawOf(field, value);
+  return (
+    <FieldControl
+      name={field.path}
+      spec={spec}
+      raws={{ [field.path]: raw }}
+      problem={problem}
+      onChange={(next) => {
+        if (field.kind === 'list') setList(next as string);
+        onChange(settingOf(field, next));
+      }}
+    />
+  );
+}
+
+type Options = readonly (readonly [value: string, text: string])[];
+
+/** The setting as a field of a form. */
+function specOf(field: Setting, value: unknown, secrets: readonly string[], databases: Options): FieldSpec {
+  const { kind, label, hint, placeholder, required } = field;
+  const common = {
+    label,
+    ...(hint !== undefined && { hint }),
+    ...(placeholder !== undefined && { placeholder }),
+    ...(required !== undefined && { required }),
+  };
+  if (kind === 'choice') return { ...common, kind, options: optionsWith(field, value) };
+  if (kind === 'pairs') return { ...common, kind, values: 'Path' };
+  if (kind === 'secret') {
+    const where = hint ?? 'The name of a secret in the vault.';
+    return { ...common, kind: 'text', hint: where, autoComplete: 'off', suggestions: secrets };
   }
+  if (kind !== 'database') return { ...common, kind };
+  const written = writtenOf(value);
+  const isListed = written === '' || databases.some(([id]) => id === written);
+  return {
+    ...common,
+    kind: 'choice',
+    ...(databases.length === 0 && { hint: 'The tenant has no database yet; an owner connects one.' }),
+    options: [['', 'Choose a database'], ...(isListed ? [] : [[written, written] as const]), ...databases],
+  };
+}
+
+function rawOf({ kind }: Setting, value: unknown): unknown {
+  if (kind === 'check') return value === true;
+  // Rows without a name are no setting yet, and stay on screen.
+  if (kind === 'pairs') return pairsOf((value ?? {}) as Config);
+  if (kind === 'choice' || kind === 'database') return writtenOf(value);
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}
+
+/** What was written, as a value of the configuration. */
+function settingOf({ kind }: Setting, raw: unknown): unknown {
+  if (kind === 'check') return raw === true ? true : undefined;
+  if (kind === 'pairs')
+    return recordOf((raw as Pairs).map(([name, path], index) => [name || `name_${index + 1}`, path || '$.']));
+  const text = raw as string;
+  if (text === '') return undefined;
+  if (kind === 'choice') return readChoice(text);
+  if (kind === 'list') return listOf(text);
+  return kind === 'number' ? Number(text) : text;
 }
 
 const writtenOf = (value: unknown): string =>
@@ -96,7 +108,6 @@ function optionsWith({ options = [] }: Setting, value: unknown): readonly (reado
 
 /** Booleans and lists are options too. */
 function readChoice(text: string): unknown {
-  if (text === '') return undefined;
   return text === 'false' || text.startsWith('[') ? (JSON.parse(text) as unknown) : text;
 }
 
@@ -108,78 +119,12 @@ function listOf(text: string): string[] | undefined {
   return items.length === 0 ? undefined : items;
 }
 
-function Pairs({
-  field,
-  value,
-  problem,
-  onChange,
-}: Omit<SettingProps, 'config'> & { readonly value: unknown }) {
-  // Rows without a name are no setting yet, and stay on screen.
-  const shown = pairsOf((value ?? {}) as Config);
-  return (
-    <PairsField
-      label={field.label}
-      {...(field.hint !== undefined && { hint: field.hint })}
-      problem={problem}
-      values="Path"
-      pairs={shown}
-      onChange={(pairs) =>
-        onChange(recordOf(pairs.map(([name, path], index) => [name || `name_${index + 1}`, path || '$.'])))
-      }
-    />
-  );
-}
-
-interface NamedProps {
-  readonly label: string;
-  readonly hint: string | undefined;
-  readonly problem: string | undefined;
-  readonly required: boolean | undefined;
-  readonly value: string;
-  readonly onChange: (value: unknown) => void;
-}
-
-function Secret({ onChange, ...input }: NamedProps) {
-  const list = useId();
-  const names = useSecretNames();
-  return (
-    <>
-      <TextField
-        {...input}
-        hint={input.hint ?? 'The name of a secret in the vault.'}
-        list={list}
-        autoComplete="off"
-        onChange={({ target }) => onChange(target.value || undefined)}
-      />
-      <datalist id={list}>
-        {names.map((name) => (
-          <option key={name} value={name}>
-            {name}
-          </option>
-        ))}
-      </datalist>
-    </>
-  );
-}
-
-function Database({ onChange, hint, ...select }: NamedProps) {
+function useDatabases(isWanted: boolean): Options {
+  const mayRead = useAllowed('databases:read');
   const { data } = useQuery({
     queryKey: useKey('databases', 'names'),
     queryFn: ({ signal }) => take(api.GET('/api/database-configs', { signal })),
-    enabled: useAllowed('databases:read'),
+    enabled: isWanted && mayRead,
   });
-  const databases = (data?.data ?? []).map(({ id, name }) => [id, name] as const);
-  const isListed = select.value === '' || databases.some(([id]) => id === select.value);
-  return (
-    <SelectField
-      {...select}
-      hint={databases.length === 0 ? 'The tenant has no database yet; an owner connects one.' : hint}
-      options={[
-        ['', 'Choose a database'],
-        ...(isListed ? [] : [[select.value, select.value] as const]),
-        ...databases,
-      ]}
-      onChange={({ target }) => onChange(target.value || undefined)}
-    />
-  );
+  return (data?.data ?? []).map(({ id, name }) => [id, name] as const);
 }

@@ -1,18 +1,9 @@
-export const turnStatuses = [
-  'queued',
-  'running',
-  'waiting',
-  'completed',
-  'failed',
-  'timeout',
-  'cancelled',
-  'blocked',
-] as const;
+import { type TurnStatus, turnStatuses } from '../../api/turn-statuses';
 
 export interface TurnsSearch {
   readonly session?: string;
   readonly agent?: string;
-  readonly status?: (typeof turnStatuses)[number];
+  readonly status?: TurnStatus;
   readonly trace?: string;
 }
 

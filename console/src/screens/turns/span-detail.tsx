@@ -5,7 +5,7 @@ import { Markdown } from '../../ui/markdown';
 import { count, dollars } from '../../ui/numbers';
 import { Card, Facts } from '../../ui/page';
 import { duration, Time } from '../../ui/time';
-import { AttemptsTable } from './attempts-table';
+import { AttemptsTable } from '../../ui/attempts-table';
 import type { Span } from './spans';
 import { type Execution, isOver, type TurnCall } from './turn-data';
 

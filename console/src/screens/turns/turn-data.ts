@@ -45,7 +45,7 @@ export function useTurn(id: string) {
   };
   useLiveStream(mayFollow && !read ? `/api/v1/executions/${id}/stream` : undefined, {
     opened: () => setEvents({ restarts: 0, text: '' }),
-    receive: ({ event, data }) => {
+    receive: ({ type: event, data }) => {
       if (data === undefined) return;
       const told = JSON.parse(data) as Readonly<Record<string, unknown>>;
       if (event === 'status' && told['state'] === 'restarted')

@@ -3,6 +3,7 @@ import { createLazyRoute, Link, useNavigate } from '@tanstack/react-router';
 import { useAgentNames } from '../../api/agent-names';
 import { api, take } from '../../api/client';
 import { usePages } from '../../api/queries';
+import { turnStatuses } from '../../api/turn-statuses';
 import { useAllowed } from '../../session/use-session';
 import { AgentName } from '../../ui/agent-name';
 import { StatusBadge } from '../../ui/badge';
@@ -13,7 +14,7 @@ import { count, dollars } from '../../ui/numbers';
 import { Page } from '../../ui/page';
 import { Empty, Forbidden } from '../../ui/states';
 import { duration, Time } from '../../ui/time';
-import { type TurnsSearch, turnStatuses } from './search';
+import type { TurnsSearch } from './search';
 
 export const Route = createLazyRoute('/frame/turns')({ component: TurnsScreen });
 

@@ -117,6 +117,7 @@ function figuresOf(before: Sample, now: Sample) {
         (counts['local_calls'] ?? 0) + (counts['remote_calls'] ?? 0);
       return {
         node: node.process,
+        version: node.version,
         standing: node.standing,
         slots: node.slots,
         residents: node.residents,
@@ -149,6 +150,7 @@ function screenOf(before: Sample, now: Sample, out: Output): string {
   const known = (figure: number | null): string => (figure === null ? '–' : String(figure));
   const nodeRows = nodes.map((node) => [
     line(node.node, 32),
+    line(node.version ?? '–', 16),
     node.standing,
     String(node.slots),
     String(node.residents),
@@ -183,6 +185,7 @@ function screenOf(before: Sample, now: Sample, out: Output): string {
 
 const nodeHead = [
   'node',
+  'version',
   'standing',
   'slots',
   'actors',

@@ -81,6 +81,7 @@ function inputToWire(input: RequestedInput): TurnInput {
     role: roles.toWire(input.role),
     attachments: (input.attachments ?? []).map(attachmentToWire),
     responseFormat: input.response_format === undefined ? undefined : JSON.stringify(input.response_format),
+    traceparent: input.traceparent,
   };
 }
 
@@ -95,6 +96,7 @@ function inputFromWire({ author, declaredContext, ...input }: TurnInput): Reques
     quick_replies: input.quickReplies,
     role: roles.fromWire(input.role),
     ...(input.attachments.length === 0 ? {} : { attachments: input.attachments.map(attachmentFromWire) }),
+    ...(input.traceparent === undefined ? {} : { traceparent: input.traceparent }),
     ...(input.responseFormat === undefined
       ? {}
       : {

@@ -71,7 +71,8 @@ async function copyAll(session: OwnerSession, folder: string, options: BackupOpt
   await session.run(
     `set local timezone = 'UTC'; set local datestyle = 'ISO'; set local intervalstyle = 'postgres'`,
   );
-  const { numbered: migrations } = await readRecordedFiles(session.client);
+  const { numbered } = await readRecordedFiles(session.client);
+  const migrations = numbered.map(({ number, name, checksum }) => ({ number, name, checksum }));
   const tables = (await readTables(session)).filter(({ name }) => !options.leftOut.includes(name));
   refuseUnreadable(tables);
   const partitions = await readPartitions(session);

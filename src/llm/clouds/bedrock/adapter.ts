@@ -10,6 +10,7 @@ export function bedrockAdapter(vendor: string): VendorAdapter {
     vendor,
     billsCutStreams: true,
     modelsPath: '/foundation-models',
+    modelsBase: (baseUrl) => baseUrl.replace('://bedrock-runtime.', '://bedrock.'),
     toRequest: (request, model) => toConverseRequest(vendor, request, model),
     authorization: (secret) => (secret === undefined ? {} : { authorization: `Bearer ${secret}` }),
     reader: () => new ConverseStreamReader(vendor),

@@ -9,7 +9,8 @@ import { CallerSession } from '../../../../cluster/links/caller-session.js';
 import { plainBinding } from '../../../../cluster/links/grpc/credentials.js';
 import { GrpcPeers } from '../../../../cluster/links/grpc/peers.js';
 import { GrpcPipe, type ByteStream } from '../../../../cluster/links/grpc/pipe.js';
-import { greet, protocolVersion, receive } from '../../../../cluster/links/handshake.js';
+import { greet, receive } from '../../../../cluster/links/handshake.js';
+import { protocolVersion, spokenProtocols } from '../../../../cluster/links/protocol.js';
 import { Links } from '../../../../cluster/links/links.js';
 import { ServerSession, type IncomingCall } from '../../../../cluster/links/server-session.js';
 import { emptyView } from '../../../../cluster/membership/view.js';
@@ -33,8 +34,7 @@ const settings = {
   self: processId('server'),
   purpose: 'calls' as const,
   timeoutMs: 60_000,
-  protocolMin: protocolVersion,
-  protocolMax: protocolVersion,
+  protocols: spokenProtocols,
 };
 const turn = (): Promise<void> =>
   new Promise((resolve) => {

@@ -136,6 +136,43 @@ test('a database newer than the code is refused, except during a rolling upgrade
   t.deepEqual(await migrate({ databaseUrl: url, directory, acceptNewer: true }), { applied: [], version: 1 });
 });
 
+test('a database serves nodes of the release before its own, and refuses older ones by name', async (t) => {
+  const { url } = await createEmptyDatabase(t);
+  const release = (version: string, name: string) => ({
+    version,
+    protocol: 1,
+    numbered: { [name]: '' },
+    functions: {},
+  });
+  const files = { '0001_one.sql': 'select 1;', '0002_two.sql': 'select 2;', '0003_three.sql': 'select 3;' };
+  const third = await folder(t, {
+    ...files,
+    'released.json': JSON.stringify([release('0.1.0', '0001_one.sql'), release('0.2.0', '0002_two.sql')]),
+  });
+  await migrate({ databaseUrl: url, directory: third });
+  const { '0001_one.sql': one, '0002_two.sql': two } = files;
+  const second = await folder(t, { '0001_one.sql': one, '0002_two.sql': two });
+  t.is((await migrate({ databaseUrl: url, directory: second, acceptNewer: true })).version, 2);
+  const first = await folder(t, { '0001_one.sql': one });
+  const error = await refusal(t, migrate({ databaseUrl: url, directory: first, acceptNewer: true }));
+  t.is(error.failure, 'newer-database');
+  t.regex(error.message, /0003_three\.sql.*schema 2 or a later one; this version knows schema 1\b/);
+});
+
+test('a database that version 0.1 migrated gets the column that it lacks', async (t) => {
+  const { url } = await createEmptyDatabase(t);
+  const directory = await folder(t, { '0001_one.sql': 'select 1;' });
+  await migrate({ databaseUrl: url, directory });
+  await rowsOf(url, 'alter table schema_migrations drop column serves_from');
+  t.deepEqual((await migrate({ databaseUrl: url, directory })).applied, []);
+  await write(directory, { '0002_two.sql': 'select 2;' });
+  t.deepEqual((await migrate({ databaseUrl: url, directory })).applied, ['0002_two.sql']);
+  t.deepEqual(await rowsOf(url, 'select number, serves_from from schema_migrations order by number'), [
+    { number: 1, serves_from: 0 },
+    { number: 2, serves_from: 0 },
+  ]);
+});
+
 const answer = (value: number, comment = ''): string =>
   `${comment}create or replace function answer() returns int language sql as 'select ${value}';`;
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { logTo } from '../../../support/builders/platform.js';
 import { systemRandom, systemTime } from '../../../../cluster/index.js';
 import { openBatchWriters, openStore } from '../../../../src/infra/storage/index.js';
@@ -9,48 +9,52 @@ import { insertTenant } from '../../../support/builders/callers.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { ownerView } from '../../../support/database/owner-view.js';
-import { closed, opened } from '../../../support/database/usage-rows.js';
+import { call, closed, opened } from '../../../support/database/usage-rows.js';
 
 const database = databaseOfFile(test);
 
-test('a row is closed by its key among hundreds of open ones, also with a plan made for empty tables', async (t) => {
-  const databaseUrl = database.url;
-  const store = await openStore({ databaseUrl });
-  const { tenantId } = await insertTenant(store);
-  const writers = openBatchWriters({ databaseUrl, time: systemTime, random: systemRandom });
-  const ledger = new Ledger({ writers, store, time: systemTime, log: logTo(t.log) });
-  const first = opened(tenantId);
-  await ledger.open(first);
-  await ledger.close(closed(first));
-  const [staying, ending] = [400, 200];
-  const openedAt = (at: number): OpenedRow =>
-    opened(tenantId, { opened_at: new Date(Date.UTC(2026, 10, 20) + at).toISOString() });
-  await Promise.all(Array.from({ length: staying }, (_, at) => ledger.open(openedAt(at))));
-  const rows = Array.from({ length: ending }, (_, at) => openedAt(staying + at));
-  await Promise.all(rows.map((row) => ledger.open(row)));
-  // Alone and together, which are two statements with a plan each.
-  for (const [at, row] of rows.entries()) {
-    if (at < ending / 2) await ledger.close(closed(row));
-    else if (at % 2 === 0)
-      await Promise.all(rows.slice(at, at + 2).map((each) => ledger.close(closed(each))));
-  }
-  // Reads appear in the statistics at the latest when connections end.
-  await writers.close();
-  await store.close();
-  const owner = await ownerView(databaseUrl);
-  t.teardown(() => owner.end());
-  const reads = async (): Promise<{ scans: number; rows: number }> => {
-    const { rows: found } = await owner.query<{ scans: number; rows: number }>(
-      `select sum(idx_scan)::int as scans,
+// Alone: it counts what all statements read.
+test.serial(
+  'a row is closed by its key among hundreds of open ones, also with a plan made for empty tables',
+  async (t) => {
+    const databaseUrl = database.url;
+    const store = await openStore({ databaseUrl });
+    const { tenantId } = await insertTenant(store);
+    const writers = openBatchWriters({ databaseUrl, time: systemTime, random: systemRandom });
+    const ledger = new Ledger({ writers, store, time: systemTime, log: logTo(t.log) });
+    const first = opened(tenantId);
+    await ledger.open(first);
+    await ledger.close(closed(first));
+    const [staying, ending] = [400, 200];
+    const openedAt = (at: number): OpenedRow =>
+      opened(tenantId, { opened_at: new Date(Date.UTC(2026, 10, 20) + at).toISOString() });
+    await Promise.all(Array.from({ length: staying }, (_, at) => ledger.open(openedAt(at))));
+    const rows = Array.from({ length: ending }, (_, at) => openedAt(staying + at));
+    await Promise.all(rows.map((row) => ledger.open(row)));
+    // Alone and together, which are two statements with a plan each.
+    for (const [at, row] of rows.entries()) {
+      if (at < ending / 2) await ledger.close(closed(row));
+      else if (at % 2 === 0)
+        await Promise.all(rows.slice(at, at + 2).map((each) => ledger.close(closed(each))));
+    }
+    // Reads appear in the statistics at the latest when connections end.
+    await writers.close();
+    await store.close();
+    const owner = await ownerView(databaseUrl);
+    t.teardown(() => owner.end());
+    const reads = async (): Promise<{ scans: number; rows: number }> => {
+      const { rows: found } = await owner.query<{ scans: number; rows: number }>(
+        `select sum(idx_scan)::int as scans,
          (sum(idx_tup_read) + (select seq_tup_read from pg_stat_user_tables where relname = 'usage_rows'))::int as rows
        from pg_stat_user_indexes where relname = 'usage_rows'`,
-    );
-    return found[0] ?? { scans: 0, rows: 0 };
-  };
-  await eventually(async () => (await reads()).scans >= ending);
-  const read = (await reads()).rows;
-  t.true(read < 10 * ending, `${read} rows were read to close ${ending}`);
-});
+      );
+      return found[0] ?? { scans: 0, rows: 0 };
+    };
+    await eventually(async () => (await reads()).scans >= ending);
+    const read = (await reads()).rows;
+    t.true(read < 10 * ending, `${read} rows were read to close ${ending}`);
+  },
+);
 
 test('openings omit the parts that closings need, and a batch with a closing includes them', (t) => {
   const row = opened(randomUUID());
@@ -89,4 +93,62 @@ test('openings are committed without a flush, and a batch with a closing is flus
   t.is(await flushes([row, opened(tenantId)]), 'off');
   t.is(await flushes([row, closing]), 'on');
   t.is(await flushes([closing]), 'on');
+});
+
+/** A ledger, a tenant, and the owner's connection, which sees all rows. */
+async function ledgerWithOwner(t: ExecutionContext) {
+  const databaseUrl = database.url;
+  const [store, owner] = [await openStore({ databaseUrl }), await ownerView(databaseUrl)];
+  const writers = openBatchWriters({ databaseUrl, time: systemTime, random: systemRandom });
+  t.teardown(async () => {
+    await writers.close();
+    await store.close();
+    await owner.end();
+  });
+  const { tenantId } = await insertTenant(store);
+  const told: string[] = [];
+  const log = logTo((attempted) => void told.push(attempted));
+  return { ledger: new Ledger({ writers, store, time: systemTime, log }), owner, tenantId, told };
+}
+
+const recorded = { response_time_ms: 7, input_preview: 'question', output_preview: 'answer' };
+
+test('the closing of an attempt whose call has a row already counts that call no more, and delays no others', async (t) => {
+  const { ledger, owner, tenantId, told } = await ledgerWithOwner(t);
+  const rows = Array.from({ length: 9 }, () => opened(tenantId));
+  const [first] = rows;
+  if (first === undefined) return t.fail();
+  await Promise.all(rows.map((row) => ledger.open(row)));
+  await ledger.record(call(tenantId, { call_id: first.call_id, started_at: first.opened_at }));
+  await Promise.all(rows.map((row) => ledger.close(closed(row), recorded, row)));
+  const { rows: found } = await owner.query(
+    `select (select count(*)::int from usage_rows where tenant_id = $1 and outcome = 'completed') as closed,
+       (select count(*)::int from calls where tenant_id = $1) as calls,
+       (select sum(calls)::int from call_hours where tenant_id = $1) as counted,
+       (select sum(ledger_calls)::int from call_hours where tenant_id = $1) as billed,
+       (select used::int from quota_months where tenant_id = $1) as used`,
+    [tenantId],
+  );
+  t.deepEqual(found, [{ closed: 9, calls: 9, counted: 9, billed: 9, used: 9 * 15 }]);
+  t.deepEqual(told, ['recording a model call']);
+});
+
+test('the table refuses negative amounts, so that no statement lowers a bill', async (t) => {
+  const { ledger, owner, tenantId } = await ledgerWithOwner(t);
+  const row = opened(tenantId);
+  await ledger.open(row);
+  for (const name of [
+    'input_tokens',
+    'cache_read_tokens',
+    'cache_write_tokens',
+    'output_tokens',
+    'reasoning_tokens',
+    'cost',
+  ]) {
+    await t.throwsAsync(
+      owner.query(`update usage_rows set ${name} = -1 where attempt_id = $1`, [row.attempt_id]),
+      { message: /usage_rows_amounts/ },
+      name,
+    );
+  }
 });

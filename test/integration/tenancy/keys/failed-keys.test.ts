@@ -137,6 +137,7 @@ test('invented access tokens and operator tokens count too, and are rarely check
     },
     authenticateKey: () => Promise.reject(new PlatformError('invalid_api_key')),
     authenticateKeyToken: () => Promise.reject(new PlatformError('invalid_api_key')),
+    authenticateVisitor: () => Promise.reject(new PlatformError('invalid_api_key')),
     operatorToken: 'the-right-operator-token-of-this-test',
     failures,
   });

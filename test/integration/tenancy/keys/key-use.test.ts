@@ -43,6 +43,7 @@ async function newKey(inTenant?: TenantScope): Promise<KnownKey> {
     expiresAtMs: Number.POSITIVE_INFINITY,
     rules: { allowedModels: null, budget: null },
     allowedRanges: null,
+    publicUse: null,
     suspended: false,
     deleting: false,
   };

@@ -1,12 +1,8 @@
 import test from 'ava';
 import { ClusterError } from '../../../../cluster/errors.js';
 import { processId } from '../../../../cluster/ids/ids.js';
-import {
-  greet,
-  protocolVersion,
-  receive,
-  type HandshakeSettings,
-} from '../../../../cluster/links/handshake.js';
+import { greet, receive, type HandshakeSettings } from '../../../../cluster/links/handshake.js';
+import { spokenProtocols } from '../../../../cluster/links/protocol.js';
 import type { Frame, Pipe } from '../../../../cluster/links/pipe.js';
 import { systemRandom } from '../../../../cluster/time/system.js';
 import { ManualTime } from '../../../support/clocks/manual-time.js';
@@ -81,8 +77,7 @@ const settings: HandshakeSettings = {
   self: processId('dialer'),
   purpose: 'calls',
   timeoutMs: 1_000,
-  protocolMin: protocolVersion,
-  protocolMax: protocolVersion,
+  protocols: spokenProtocols,
 };
 
 async function meet({ listenerBinding = 'a connection', listener, there = same, back = same }: Meeting = {}) {
@@ -106,6 +101,16 @@ async function meet({ listenerBinding = 'a connection', listener, there = same, 
 
 test('two ends of one connection that know the secret trust each other', async (t) => {
   t.deepEqual(await meet(), { dialed: 'greeted', listened: 'greeted', trusted: [true, true] });
+});
+
+test('a process links with one of the release before, and refuses one further apart', async (t) => {
+  const { min, max } = spokenProtocols;
+  const before = await meet({ listener: { protocols: { min: min - 1, max: min } } });
+  t.is(before.dialed, 'greeted');
+  const earlier = await meet({ listener: { protocols: { min: min - 1, max: min - 1 } } });
+  t.is(earlier.dialed, 'protocol_mismatch');
+  const later = await meet({ listener: { protocols: { min: max + 1, max: max + 2 } } });
+  t.is(later.dialed, 'protocol_mismatch');
 });
 
 const refused = { dialed: 'wrong_secret', listened: 'wrong_secret', trusted: [false, false] };

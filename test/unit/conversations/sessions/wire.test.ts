@@ -91,6 +91,7 @@ const input: fc.Arbitrary<RequestedInput> = fc.record(
     ignored_fields: fc.array(ignored),
     quick_replies: fc.boolean(),
     role: fc.constantFrom('owner', 'admin', 'editor', 'member'),
+    traceparent: text,
   },
   {
     requiredKeys: [

@@ -2,7 +2,7 @@ import { problemOf, TextField } from '../../../ui/field';
 import { JsonField } from '../../../ui/json-field';
 import type { PartProps } from '../agent-page';
 import type { Agent } from '../types';
-import { ModelField } from './model-field';
+import { ModelField } from '../../../ui/model-field';
 
 const numberOf = (text: string): number | undefined => (text.trim() === '' ? undefined : Number(text));
 

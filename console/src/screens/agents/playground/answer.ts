@@ -1,4 +1,4 @@
-import type { TurnEvent } from './turn-stream';
+import type { ToolEvent, TurnEvent } from '@troupe/client';
 
 export interface ToolCall {
   readonly id: string;
@@ -43,9 +43,6 @@ export const emptyAnswer: Answer = {
   firstTokenMs: undefined,
 };
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-const numberOf = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
-
 const phases: Readonly<Record<string, string>> = {
   load: 'reading the conversation',
   intent: 'looking at the question',
@@ -60,50 +57,50 @@ export function withEvent(answer: Answer, event: TurnEvent): Answer {
     case 'metadata':
       return {
         ...answer,
-        executionId: textOf(event['execution_id']),
-        sessionId: textOf(event['session_id']),
+        executionId: event.execution_id,
+        sessionId: event.session_id,
       };
     case 'status':
       // Another node begins the turn again: what was written so far is void.
-      return event['state'] === 'restarted'
+      return event.state === 'restarted'
         ? { ...answer, text: '', thinking: '', phase: 'continues on another node' }
-        : { ...answer, phase: textOf(event['state']) };
+        : { ...answer, phase: event.state };
     case 'phase':
-      return { ...answer, phase: phases[textOf(event['name'])] ?? textOf(event['name']) };
+      return { ...answer, phase: phases[event.name] ?? event.name };
     case 'thinking':
-      return { ...answer, thinking: answer.thinking + textOf(event['content']) };
+      return { ...answer, thinking: answer.thinking + event.content };
     case 'delta':
-      return { ...answer, text: answer.text + textOf(event['content']) };
+      return { ...answer, text: answer.text + event.content };
     case 'tool':
       return { ...answer, tools: withCall(answer.tools, event) };
     case 'approval':
-      return { ...answer, phase: `waits for a person to decide on ${textOf(event['tool'])}` };
+      return { ...answer, phase: `waits for a person to decide on ${event.tool}` };
     case 'response':
-      return { ...answer, text: textOf(event['content']), replies: repliesOf(event['blocks']) };
+      return { ...answer, text: event.content, replies: repliesOf(event.blocks) };
     case 'metrics':
       return {
         ...answer,
-        model: textOf(event['model']),
-        cost: numberOf(event['cost']),
-        tokens: numberOf((event['usage'] as Readonly<Record<string, unknown>> | undefined)?.['total_tokens']),
-        latencyMs: numberOf(event['latency_ms']),
-        firstTokenMs: numberOf(event['first_token_ms']),
+        model: event.model ?? undefined,
+        cost: event.cost ?? undefined,
+        tokens: event.usage.total_tokens,
+        latencyMs: event.latency_ms ?? undefined,
+        firstTokenMs: event.first_token_ms ?? undefined,
       };
     case 'error':
-      return { ...answer, problem: textOf(event['message']) };
+      return { ...answer, problem: event.message };
     case 'done':
-      return { ...answer, phase: undefined, outcome: textOf(event['outcome']) };
+      return { ...answer, phase: undefined, outcome: event.outcome };
     default:
       return answer;
   }
 }
 
-function withCall(calls: readonly ToolCall[], event: TurnEvent): readonly ToolCall[] {
+function withCall(calls: readonly ToolCall[], event: ToolEvent): readonly ToolCall[] {
   const call: ToolCall = {
-    id: textOf(event['call_id']),
-    name: textOf(event['name']),
-    state: textOf(event['state']),
-    latencyMs: numberOf(event['latency_ms']),
+    id: event.call_id,
+    name: event.name,
+    state: event.state,
+    latencyMs: event.latency_ms ?? undefined,
   };
   const known = calls.some(({ id }) => id === call.id);
   return known ? calls.map((one) => (one.id === call.id ? call : one)) : [...calls, call];

@@ -1,10 +1,10 @@
+import type { ChatInput, TurnEvent } from '@troupe/client';
 import { useEffect, useRef, useState } from 'react';
-import { api, take } from '../../../api/client';
+import { api, take, troupe } from '../../../api/client';
 import { readableProblem } from './problem';
 import type { Draft } from '../editor/draft';
 import type { Attachment } from './attachments';
 import { type Answer, emptyAnswer, withEvent } from './answer';
-import { followTurn } from './turn-stream';
 
 export interface Exchange {
   readonly id: number;
@@ -47,7 +47,7 @@ export function useConversation(agentId: string, mode: Mode, draft: Draft, model
             {
               message: question,
               ...sessionOf(exchanges),
-              ...(attachments.length > 0 && { attachments }),
+              ...(attachments.length > 0 && { attachments: attachments.map((one) => ({ ...one })) }),
             },
             (event) => change((answer) => withEvent(answer, event)),
             stopping.signal,
@@ -82,6 +82,17 @@ export function useConversation(agentId: string, mode: Mode, draft: Draft, model
 function sessionOf(exchanges: readonly Exchange[]): { readonly session_id?: string } {
   const sessionId = exchanges.findLast(({ answer }) => answer.sessionId !== undefined)?.answer.sessionId;
   return sessionId === undefined ? {} : { session_id: sessionId };
+}
+
+/** Runs a turn and follows its stream over lost connections. */
+async function followTurn(
+  agentId: string,
+  message: ChatInput,
+  receive: (event: TurnEvent) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const input = { ...message, capabilities: { blocks: ['quick_replies'] } };
+  for await (const event of troupe.agents.chat(agentId, input, { signal })) receive(event);
 }
 
 async function callDraft(

@@ -5,7 +5,7 @@ import { IconButton } from '../../../ui/button';
 import { inputClass } from '../../../ui/field';
 import { dollars } from '../../../ui/numbers';
 import type { Draft } from '../editor/draft';
-import { useModels } from '../editor/model-field';
+import { useModels } from '../../../api/models';
 import type { Agent } from '../types';
 import { Composer } from './composer';
 import { type Mode, useConversation } from './conversation';

@@ -13,19 +13,16 @@ export interface ToolDraft {
   readonly headers: Pairs;
   readonly query: Pairs;
   readonly body: unknown;
-  readonly auth: AuthDraft;
+  readonly authType: string;
+  /** The name of the secret, or its id. */
+  readonly secret: string;
+  readonly header: string;
   readonly timeoutMs: string;
   readonly select: string;
   readonly idempotent: boolean;
   readonly allowedTools: string;
   readonly defaults: Pairs;
   readonly agentId: string;
-}
-
-export interface AuthDraft {
-  readonly type: string;
-  readonly secret: string;
-  readonly header: string;
 }
 
 type Part = Readonly<Record<string, unknown>>;
@@ -51,11 +48,9 @@ export function draftOfTool(tool: Tool | undefined): ToolDraft {
     headers: pairsOf(part['headers'] as Part | undefined),
     query: pairsOf(part['query'] as Part | undefined),
     body: part['body'],
-    auth: {
-      type: textIn(auth, 'type') || 'none',
-      secret: textIn(auth, 'secret_ref') || textIn(auth, 'vault_secret_id'),
-      header: textIn(auth, 'header'),
-    },
+    authType: textIn(auth, 'type') || 'none',
+    secret: textIn(auth, 'secret_ref') || textIn(auth, 'vault_secret_id'),
+    header: textIn(auth, 'header'),
     timeoutMs: textIn(part, 'timeout_ms') || textIn(part, 'call_timeout_ms'),
     select: textIn((part['response'] ?? {}) as Part, 'select'),
     idempotent: part['idempotent'] === true,
@@ -67,7 +62,7 @@ export function draftOfTool(tool: Tool | undefined): ToolDraft {
 
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
-function authOf({ type, secret, header }: AuthDraft): object {
+function authOf({ authType: type, secret, header }: ToolDraft): object {
   if (type === 'none') return { type };
   return {
     type,
@@ -78,7 +73,7 @@ function authOf({ type, secret, header }: AuthDraft): object {
 
 /** Settings that are not there are undefined; JSON leaves them out. */
 function editorSchemaOf(draft: ToolDraft): object {
-  const auth = authOf(draft.auth);
+  const auth = authOf(draft);
   const timeout = draft.timeoutMs === '' ? undefined : Number(draft.timeoutMs);
   const approval = draft.approval ? 'always' : undefined;
   if (draft.type === 'agent') return { agent: { agent_id: draft.agentId }, approval };

@@ -6,11 +6,13 @@ import { queries, useKey } from '../../../api/queries';
 import { Button } from '../../../ui/button';
 import { CheckField } from '../../../ui/check-field';
 import { Dialog } from '../../../ui/dialog';
-import { FormProblem, problemOf, SelectField, TextArea, TextField } from '../../../ui/field';
+import { FormProblem, problemOf } from '../../../ui/field';
+import type { FieldSpecs } from '../../../ui/form/fields';
+import { FormFields } from '../../../ui/form/form-fields';
 import { JsonField } from '../../../ui/json-field';
 import { succeeded } from '../../../ui/toasts';
 import type { Agent, Tool, ToolType } from '../types';
-import { AgentForm, ApiForm, McpForm } from './type-forms';
+import { TypeFields } from './type-forms';
 import { draftOfTool, parametersFrom, type ToolDraft, toolOf, toolPatchOf } from './tool-draft';
 
 export function ToolEditor({
@@ -42,6 +44,23 @@ const types: readonly (readonly [ToolType, string])[] = [
   ['agent', 'Sub-agent: another agent of the tenant'],
 ];
 
+const headOf = (tool: Tool | undefined): FieldSpecs => ({
+  // The type of a saved tool stays.
+  ...(tool === undefined && { type: { kind: 'choice', label: 'Type', options: types, half: true } as const }),
+  name: {
+    kind: 'text',
+    label: 'Name',
+    hint: "The model calls it by this name: letters, digits, '_' and '-'.",
+    required: true,
+    half: true,
+  },
+  description: {
+    kind: 'area',
+    label: 'Description',
+    hint: 'The model decides by this text when to call the tool.',
+  },
+});
+
 function Form({ agent, tool, onClose }: Omit<Parameters<typeof ToolEditor>[0], 'open'>) {
   const [draft, setDraft] = useState(() => draftOfTool(tool));
   const change = (part: Partial<ToolDraft>): void => setDraft((present) => ({ ...present, ...part }));
@@ -72,7 +91,7 @@ function Form({ agent, tool, onClose }: Omit<Parameters<typeof ToolEditor>[0], '
   }, [error]);
   const at = (field: string): string | undefined => problemOf(error, field);
   const part = (field: string): string | undefined => at(`editor_schema.${draft.type}.${field}`);
-  const fields = { draft, change, problem: part };
+  const held = { raws: { ...draft }, onChange: (name: string, raw: unknown) => change({ [name]: raw }) };
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     // The form of the agent is around this one in React's tree.
@@ -81,33 +100,8 @@ function Form({ agent, tool, onClose }: Omit<Parameters<typeof ToolEditor>[0], '
   };
   return (
     <form ref={form} onSubmit={submit} className="flex flex-col gap-4">
-      <div className="grid gap-4 sm:grid-cols-2">
-        <SelectField
-          label="Type"
-          options={types}
-          disabled={tool !== undefined}
-          value={draft.type}
-          onChange={({ target }) => change({ type: target.value as ToolType })}
-        />
-        <TextField
-          label="Name"
-          hint="The model calls it by this name: letters, digits, '_' and '-'."
-          problem={at('name')}
-          value={draft.name}
-          onChange={({ target }) => change({ name: target.value })}
-          required
-        />
-      </div>
-      <TextArea
-        label="Description"
-        hint="The model decides by this text when to call the tool."
-        problem={at('description')}
-        value={draft.description}
-        onChange={({ target }) => change({ description: target.value })}
-      />
-      {draft.type === 'api' && <ApiForm {...fields} />}
-      {draft.type === 'mcp' && <McpForm {...fields} tools={tool?.tools ?? null} />}
-      {draft.type === 'agent' && <AgentForm {...fields} own={agent.id} />}
+      <FormFields specs={headOf(tool)} {...held} problem={at} />
+      <TypeFields {...held} draft={draft} problem={part} own={agent.id} tools={tool?.tools ?? null} />
       {draft.type !== 'mcp' && (
         <div className="flex flex-col items-start gap-2 [&>*:first-child]:w-full">
           <JsonField

@@ -2,6 +2,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import { api, take } from '../../../api/client';
 import { queries, useKey, usePages } from '../../../api/queries';
 import { useSessionChanges } from '../../../api/session-changes';
+import { type TurnStatus, turnStatuses } from '../../../api/turn-statuses';
 import { useAllowed } from '../../../session/use-session';
 import { StatusBadge } from '../../../ui/badge';
 import { type Column, PagedTable } from '../../../ui/data-table';
@@ -13,18 +14,6 @@ import type { Execution, Trigger } from '../types';
 import { ExecutionDialog } from './execution-dialog';
 
 const route = getRouteApi('/frame/triggers/$triggerId');
-const statuses = [
-  'queued',
-  'running',
-  'waiting',
-  'completed',
-  'failed',
-  'timeout',
-  'cancelled',
-  'blocked',
-] as const;
-type Status = (typeof statuses)[number];
-
 export function Executions({ trigger }: { readonly trigger: Trigger }) {
   if (!useAllowed('executions:read')) return <Forbidden what="executions" />;
   return <List trigger={trigger} />;
@@ -34,7 +23,7 @@ export function Executions({ trigger }: { readonly trigger: Trigger }) {
 function List({ trigger: { id, agent_id: agentId } }: { readonly trigger: Trigger }) {
   const { status: asked, execution } = route.useSearch();
   const navigate = route.useNavigate();
-  const status = statuses.find((one) => one === asked);
+  const status = turnStatuses.find((one) => one === asked);
   const key = useKey('triggers', id, 'executions');
   const liveness = useSessionChanges(agentId, () => void queries.invalidateQueries({ queryKey: key }));
   const pages = usePages<Execution>(['triggers', id, 'executions', status], async (cursor, signal) => {
@@ -44,7 +33,7 @@ function List({ trigger: { id, agent_id: agentId } }: { readonly trigger: Trigge
     );
     return { rows: data, next: next ?? undefined };
   });
-  const show = (next: { status?: Status | undefined; execution?: string | undefined }): void =>
+  const show = (next: { status?: TurnStatus | undefined; execution?: string | undefined }): void =>
     void navigate({ search: { tab: 'executions', status, execution, ...next }, replace: true });
   return (
     <div className="flex flex-col gap-3">
@@ -53,8 +42,8 @@ function List({ trigger: { id, agent_id: agentId } }: { readonly trigger: Trigge
           <FilterSelect
             label="Status"
             value={status}
-            options={statuses}
-            onChange={(value) => show({ status: value as Status | undefined })}
+            options={turnStatuses}
+            onChange={(value) => show({ status: value as TurnStatus | undefined })}
           />
         </Filters>
         <LivenessMark liveness={liveness} />

@@ -4,7 +4,9 @@ import type { paths } from '#api/openapi';
 import { api, take } from '../../../api/client';
 import { queries, useKey } from '../../../api/queries';
 import { Button } from '../../../ui/button';
-import { FormProblem, problemOf, SelectField, TextField } from '../../../ui/field';
+import { FormProblem, problemOf } from '../../../ui/field';
+import type { FieldSpecs } from '../../../ui/form/fields';
+import { FormFields } from '../../../ui/form/form-fields';
 import { Card } from '../../../ui/page';
 import { ConfigForm } from '../config-form';
 import { withPlace } from '../with-place';
@@ -13,6 +15,23 @@ import type { Made } from './created';
 import type { Kind } from './kinds';
 
 type Creation = NonNullable<paths['/api/triggers']['post']['requestBody']>['content']['application/json'];
+
+const fieldsFor = (
+  agents: readonly { readonly id: string; readonly commercial_name: string }[] | undefined,
+): FieldSpecs => ({
+  name: { kind: 'text', label: 'Name', required: true, half: true },
+  agent_id: {
+    kind: 'choice',
+    label: 'Agent',
+    hint: agents?.length === 0 ? 'Publish an agent first.' : 'Published agents.',
+    options: [
+      ['', 'Choose an agent'],
+      ...(agents ?? []).map(({ id, commercial_name: shown }) => [id, shown] as const),
+    ],
+    required: true,
+    half: true,
+  },
+});
 
 export function NewTrigger({ kind, onMade }: { readonly kind: Kind; readonly onMade: (made: Made) => void }) {
   const [name, setName] = useState('');
@@ -44,27 +63,12 @@ export function NewTrigger({ kind, onMade }: { readonly kind: Kind; readonly onM
   return (
     <form onSubmit={submit} className="flex max-w-3xl flex-col gap-4">
       <Card title="Trigger">
-        <div className="grid gap-4 sm:grid-cols-2">
-          <TextField
-            label="Name"
-            problem={problemOf(error, 'name')}
-            value={name}
-            onChange={({ target }) => setName(target.value)}
-            required
-          />
-          <SelectField
-            label="Agent"
-            hint={agents.data?.data.length === 0 ? 'Publish an agent first.' : 'Published agents.'}
-            problem={problemOf(error, 'agent_id')}
-            value={agentId}
-            options={[
-              ['', 'Choose an agent'],
-              ...(agents.data?.data ?? []).map(({ id, commercial_name: shown }) => [id, shown] as const),
-            ]}
-            onChange={({ target }) => setAgentId(target.value)}
-            required
-          />
-        </div>
+        <FormFields
+          specs={fieldsFor(agents.data?.data)}
+          raws={{ name, agent_id: agentId }}
+          problem={(field) => problemOf(error, field)}
+          onChange={(field, raw) => (field === 'name' ? setName : setAgentId)(raw as string)}
+        />
       </Card>
       {kind.secret !== undefined && (
         <p className="rounded-md bg-accent-soft px-3 py-2 text-sm">

@@ -1,0 +1,66 @@
+import type { ProcessId } from '../ids/ids.js';
+import type { LeftBecause } from '../membership/membership.js';
+import type { Ring } from '../ring/ring.js';
+
+/** One change of the ring, as one node saw it. */
+export interface RingChange {
+  readonly view: { readonly number: number; readonly hash: string };
+  /** The node's wall clock when it began to route by the view. */
+  readonly atMs: number;
+  readonly members: number;
+  readonly joined: readonly ProcessId[];
+  /** `unknown`: another process removed the lease, and knows why. */
+  readonly left: readonly { readonly process: ProcessId; readonly because: LeftBecause | 'unknown' }[];
+  /** Slots with another owner than before. */
+  readonly moved: number;
+}
+
+/** About what an operator looks back at; a description stays a few kilobytes. */
+const changesMax = 50;
+
+/** The last changes of the ring, newest last. */
+export class RingHistory {
+  readonly #changes: RingChange[] = [];
+
+  get changes(): readonly RingChange[] {
+    return this.#changes;
+  }
+
+  /** The first ring of a node that joins others is no change: it did not see the ring before. */
+  note(
+    ring: Ring,
+    before: Ring,
+    atMs: number,
+    whyLeft: (process: ProcessId) => LeftBecause | undefined,
+  ): void {
+    const { view } = ring;
+    if (before.view.number === 0 && view.members.length !== 1) return;
+    const earlier = new Set(before.view.members.map(({ process }) => process));
+    const present = new Set(view.members.map(({ process }) => process));
+    this.#changes.push({
+      view: { number: view.number, hash: view.hash },
+      atMs,
+      members: view.members.length,
+      joined: [...present].filter((process) => !earlier.has(process)),
+      left: [...earlier]
+        .filter((process) => !present.has(process))
+        .map((process) => ({ process, because: whyLeft(process) ?? 'unknown' })),
+      moved: movedSlots(ring, before),
+    });
+    if (this.#changes.length > changesMax) this.#changes.shift();
+  }
+}
+
+/** About a millisecond for all slots. */
+function movedSlots(ring: Ring, before: Ring): number {
+  const earlier = before.view.members.map(({ process }) =>
+    ring.view.members.findIndex((member) => member.process === process),
+  );
+  const slots = Math.max(ring.owners.length, before.owners.length);
+  let moved = 0;
+  for (let slot = 0; slot < slots; slot += 1) {
+    const was = before.owners[slot];
+    if (ring.owners[slot] !== (was === undefined ? -1 : earlier[was])) moved += 1;
+  }
+  return moved;
+}

@@ -1,0 +1,5 @@
+/** The periods of a budget. */
+export const periods = [
+  ['month', 'month'],
+  ['day', 'day'],
+] as const;

@@ -1,0 +1,95 @@
+// The operator's view of three nodes, of which one is killed and one drained while somebody watches.
+import test from 'ava';
+import type { Page } from 'puppeteer-core';
+import { OperationTable } from '../../src/http/operations/index.js';
+import { Client, type Json } from '../support/clients/client.js';
+import { axe, fitsPhone, press, shows, visitConsole } from '../support/clients/console.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { startBalancer } from '../support/servers/balancer.js';
+import { operatorToken } from '../support/servers/node.js';
+import { startNodes } from '../support/servers/nodes.js';
+
+const rows = async (page: Page): Promise<readonly string[]> =>
+  (await page.evaluate(
+    `[...document.querySelectorAll('[aria-label="Nodes"] tbody tr')].map((row) => row.innerText)`,
+  )) as string[];
+
+const moved = (page: Page): Promise<unknown> =>
+  page.evaluate(`document.querySelector('[aria-label="Changes of the ring"]').innerText`);
+
+test.serial('the cluster screen goes on while one node is killed and another drained', async (t) => {
+  t.timeout(600_000);
+  const { nodes, bootstrap, awaitMembers, cluster } = await startNodes(t, { count: 3 });
+  const [serving, drained, staying] = nodes;
+  if (serving === undefined || drained === undefined || staying === undefined) throw new Error('three nodes');
+  const balancer = await startBalancer(
+    t,
+    nodes.map(({ url }) => url),
+  );
+  const atBalancer = { bootstrap, client: new Client(balancer.url, new OperationTable([])) };
+  const { page, problems } = await visitConsole(t, atBalancer, '/operator');
+  await page.locator('input[name=token]').fill(operatorToken);
+  await press(page, 'Sign in');
+  await shows(page, '3 nodes');
+  t.is((await rows(page)).filter((row) => row.includes('member')).length, 3);
+  t.deepEqual(await axe(page), []);
+  await fitsPhone(page);
+  await page.setViewport({ width: 1280, height: 800 });
+
+  // Turns of ten seconds, so that the drained node takes a while to empty.
+  const user = { token: bootstrap.access_token, tenant: bootstrap.tenant_id };
+  const made = await staying.client.call('POST', '/api/agents', {
+    ...user,
+    body: { name: 'talks', llm_config: { model: 'sim.lorem-400-40' } },
+  });
+  const agent = String(made.json.data.id);
+  await staying.client.call('POST', `/api/agents/${agent}/publish`, { ...user, body: {} });
+
+  await serving.kill();
+  // Nobody touches the page.
+  await eventually(async () => (await rows(page)).length === 2, { timeoutMs: 60_000 });
+  await shows(page, '2 nodes');
+  t.regex(
+    String(await moved(page)),
+    /node-1-\S+ (?:ended without leaving|refused connections|stopped renewing)/,
+  );
+  await shows(page, 'Live');
+
+  await awaitMembers(staying, 2);
+  const running = Array.from({ length: 12 }, () =>
+    staying.client.call('POST', `/api/v2/agents/${agent}/stream`, {
+      ...user,
+      body: { message: 'Tell me all' },
+    }),
+  );
+  await eventually(
+    async () => {
+      const seen: readonly Json[] = (await cluster(staying)).nodes;
+      return seen.some(({ process, mailboxes }) => process.startsWith('node-2') && mailboxes.busy > 0);
+    },
+    { timeoutMs: 30_000, what: 'a turn runs on the node that is drained' },
+  );
+  const index = (await rows(page)).findIndex((row) => row.includes('node-2'));
+  await page.locator(`[aria-label="Nodes"] tbody tr:nth-child(${index + 1}) button`).click();
+  await shows(page, 'Epochs of actors');
+  t.deepEqual(await axe(page), []);
+  await press(page, 'Drain');
+  await shows(page, 'A supervisor may start it again');
+  await page.locator('[role=alertdialog] button:last-of-type').click();
+  await shows(page, 'The node leaves');
+  await eventually(async () => (await rows(page)).some((row) => row.includes('leaving')), {
+    timeoutMs: 30_000,
+    everyMs: 20,
+  });
+  t.is(await drained.program.ended, 0, drained.program.output());
+  await page.keyboard.press('Escape');
+  await eventually(async () => (await rows(page)).length === 1, { timeoutMs: 60_000 });
+  await shows(page, '1 node');
+  t.regex(String(await moved(page)), /node-2-\S+ left in order/);
+  for (const turn of await Promise.all(running)) t.regex(turn.text, /COMPLETED/);
+  // Connections broke, which the browser reports; nothing else went wrong.
+  t.deepEqual(
+    problems.filter((problem) => !/net::ERR_|Failed to load resource/.test(problem)),
+    [],
+  );
+});

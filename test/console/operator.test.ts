@@ -1,0 +1,133 @@
+// Errors as a tenant and the operator see them, and what the operator does with tenants and users.
+import test from 'ava';
+import { axe, fill, fitsPhone, openConsole, press, shows } from '../support/clients/console.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { operatorToken } from '../support/servers/node.js';
+import { sharedNode } from '../support/servers/shared-node.js';
+
+const shared = sharedNode(test, () => ({
+  // Nothing listens at the vendor's address: turns fail.
+  environment: { OPENAI_API_KEY: 'sk-none', OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' },
+}));
+
+test.serial('a tenant sees its errors; the operator sees all, plans, suspends and disables', async (t) => {
+  const node = await shared.tenant(t);
+  const { bootstrap, client } = node;
+  const { agent_id: agent, tenant_id: tenant, access_token: token, api_key: key } = bootstrap;
+  const asOwner = { token, tenant };
+  const absent = await client.call('GET', '/api/v1/sessions/00000000-0000-4000-8000-000000000000', { key });
+  const requestId = absent.headers.get('x-request-id') ?? '';
+  const body = { llm_config: { model: 'openai.gpt-5-mini' } };
+  await client.call('PATCH', `/api/agents/${agent}`, { ...asOwner, body });
+  await client.call('POST', `/api/agents/${agent}/publish`, { ...asOwner, body: {} });
+  await client.call('POST', `/api/v2/agents/${agent}/stream`, { key, body: { message: 'fail' } });
+  const failed = await eventually(async () => {
+    const { json } = await client.call('GET', '/api/v1/errors', asOwner);
+    return json.data.find((one: { execution_id: string | null }) => one.execution_id !== null);
+  });
+
+  const visit = await openConsole(t, node, '/errors');
+  const { page } = visit;
+  await shows(page, failed.error);
+  await shows(page, 'not_found');
+  t.deepEqual(await axe(page), []);
+  await page.select('::-p-aria([name="Agent"])', agent);
+  await page.waitForFunction(`document.querySelector('tbody')?.innerText.includes('not_found') === false`);
+  await page.click('tbody button');
+  await shows(page, failed.execution_id);
+  t.is(new URL(page.url()).searchParams.get('error'), failed.id);
+  t.deepEqual(await axe(page), []);
+  // A link to the error works by itself, and leads on to the turn.
+  await page.goto(page.url());
+  await page.locator(`a[href="/turns/${failed.execution_id}"]`).click();
+  await page.waitForFunction(`location.pathname.startsWith('/turns/')`);
+  await page.goto(`${client.baseUrl}/errors?request=${requestId}`);
+  await shows(page, 'not_found');
+  await fitsPhone(page);
+  await page.setViewport({ width: 1280, height: 800 });
+
+  // The address stays over the operator's sign-in.
+  await page.goto(`${client.baseUrl}/operator/tenants?search=${tenant}`);
+  await shows(page, 'Operator token');
+  t.deepEqual(await axe(page), []);
+  await page.locator('input[name=token]').fill('not-the-operator-token');
+  await press(page, 'Sign in');
+  await shows(page, 'The operator token is wrong');
+  await page.locator('input[name=token]').fill(operatorToken);
+  await press(page, 'Sign in');
+  await page.waitForSelector('tbody button');
+  t.deepEqual(await axe(page), []);
+  await fitsPhone(page);
+  await page.click('tbody button');
+  await shows(page, 'Requests a day');
+  t.deepEqual(await axe(page), []);
+  await page.select('::-p-aria([name="Plan"][role="combobox"])', 'pro');
+  await page.locator('input[name=requests_per_day]').fill('1234');
+  await press(page, 'Change the plan');
+  await shows(page, 'The tenant is on plan pro.');
+  const read = async () =>
+    (await client.call('GET', `/api/v1/operator/tenants/${tenant}`, { token: operatorToken })).json.data;
+  t.like(await read(), { plan: 'pro', settings: { requests_per_day: 1_234 } });
+  await press(page, 'Suspend');
+  await fill(page, 'Reason', 'An unpaid bill');
+  await page.locator('[role=alertdialog] button:last-of-type').click();
+  await shows(page, 'An unpaid bill');
+  t.is((await read()).status, 'suspended');
+  t.is((await client.call('GET', '/api/agents', asOwner)).json.error, 'tenant_suspended');
+  await press(page, 'Resume');
+  await page.locator('[role=alertdialog] button:last-of-type').click();
+  await shows(page, 'The tenant works again');
+  t.is((await read()).status, 'active');
+  await page.keyboard.press('Escape');
+
+  await page.setViewport({ width: 1280, height: 800 });
+  await press(page, 'Create a tenant');
+  await fill(page, 'Name', 'Made by the operator');
+  await fill(page, 'Owner', 'nobody@test.example');
+  await press(page, 'Create');
+  await page.waitForSelector('input[name=owner][aria-invalid=true]');
+  await fill(page, 'Owner', bootstrap.owner.email);
+  await press(page, 'Create');
+  await shows(page, 'The tenant was created');
+  await page.locator('input[type=search]').fill('Made by the operator');
+  await page.waitForFunction(`document.querySelector('tbody')?.innerText.includes('Made by the operator')`);
+  await press(page, 'Made by the operator');
+  await press(page, 'Delete');
+  await fill(page, 'Name of the tenant, to confirm', 'Made by the operator');
+  await press(page, 'Delete everything');
+  await shows(page, 'The tenant is being deleted');
+
+  await press(page, 'Errors', 'link');
+  await shows(page, failed.error);
+  await page.locator('input[type=search]').fill(requestId);
+  await page.waitForFunction(
+    `document.querySelector('tbody')?.innerText.includes('${failed.error}') === false`,
+  );
+  await page.click('tbody button');
+  await shows(page, requestId);
+  t.deepEqual(await axe(page), []);
+  await page.keyboard.press('Escape');
+
+  await press(page, 'Users', 'link');
+  await page.locator('input[type=search]').fill(bootstrap.owner.email);
+  await press(page, `Disable ${bootstrap.owner.email}`);
+  await page.locator('[role=alertdialog] button:last-of-type').click();
+  await shows(page, 'The user is disabled');
+  t.is((await client.call('GET', '/api/auth/me', { token })).status, 401);
+  t.deepEqual(await axe(page), []);
+  await press(page, `Enable ${bootstrap.owner.email}`);
+  await page.locator('[role=alertdialog] button:last-of-type').click();
+  await shows(page, 'The user can sign in again');
+  // The token is nowhere but in the memory of the page.
+  t.false(
+    ((await page.evaluate('JSON.stringify({ ...localStorage, ...sessionStorage })')) as string).includes(
+      operatorToken,
+    ),
+  );
+  await page.reload();
+  await shows(page, 'Operator token');
+  t.deepEqual(
+    visit.problems.filter((problem) => !/status of (?:400|401)/.test(problem)),
+    [],
+  );
+});

@@ -1,0 +1,251 @@
+// The chat of other sites in a real browser, on a page of another origin. All checks share one browser: a visit builds on
+// the one before it.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { readFileSync } from 'node:fs';
+import test from 'ava';
+import type { ElementHandle, Page } from 'puppeteer-core';
+import { publishAgent } from '../support/builders/published-agents.js';
+import { openBrowser } from '../support/clients/browser.js';
+import { axe } from '../support/clients/console.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { TcpProxy } from '../support/servers/tcp-proxy.js';
+import { sharedNode } from '../support/servers/shared-node.js';
+
+const shared = sharedNode(test);
+const bound = { timeoutMs: 60_000 };
+const compressedBytesMax = 30 * 1024;
+
+test.serial('the script is small and may be loaded by any page', async (t) => {
+  const { client } = await shared.tenant(t);
+  const { status, headers, text } = await client.call('GET', '/widget.js', {
+    headers: { 'accept-encoding': 'br' },
+  });
+  t.is(status, 200);
+  t.is(headers.get('content-type'), 'text/javascript; charset=utf-8');
+  t.is(headers.get('cross-origin-resource-policy'), 'cross-origin');
+  t.is(headers.get('access-control-allow-origin'), '*');
+  t.is(headers.get('content-encoding'), 'br');
+  t.true(text.includes('troupe-chat'));
+  const packed = readFileSync(new URL('../../widget/widget.js.br', import.meta.url)).byteLength;
+  t.log(`${packed} bytes with brotli`);
+  t.true(packed < compressedBytesMax);
+});
+
+/** A site whose pages carry the script tag, under a policy that allows only the node beside the page itself. */
+async function startSite(nodeUrl: string) {
+  const tags = new Map<string, string>();
+  const server = createServer((request, response) => {
+    const tag = tags.get(request.url ?? '') ?? '';
+    response.writeHead(200, {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': `default-src 'none'; script-src ${nodeUrl}; connect-src ${nodeUrl}; img-src data:`,
+    });
+    response.end(
+      `<!doctype html><html lang="en"><head><title>A shop</title><link rel="icon" href="data:,"><meta name="viewport" content="width=device-width"></head>
+<body><main><h1>A shop</h1><p>Things to buy.</p></main>${tag}</body></html>`,
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    put: (path: string, attributes: string) =>
+      tags.set(path, `<script async src="${nodeUrl}/widget.js" ${attributes}></script>`),
+    close: () => server.close(),
+  };
+}
+
+/** Evaluates in the chat's shadow root. */
+async function inChat<Value>(page: Page, body: string): Promise<Value> {
+  return (await page.evaluate(
+    `(() => { const root = document.querySelector('troupe-chat')?.shadowRoot; return root && (${body}); })()`,
+  )) as Value;
+}
+
+const logText = (page: Page): Promise<string> =>
+  inChat(page, `[...root.querySelectorAll('.message')].map((one) => one.textContent).join('\\n')`);
+const notice = (page: Page): Promise<string> => inChat(page, `root.querySelector('.notice').textContent`);
+const isFree = (page: Page): Promise<boolean> =>
+  inChat(page, `root.querySelector('[type=submit]').textContent === 'Send'`);
+
+async function input(page: Page): Promise<ElementHandle> {
+  const found = await page.waitForSelector('>>> textarea', { visible: true });
+  if (found === null) throw new Error('the chat has no field for a message');
+  return found;
+}
+
+async function say(page: Page, text: string): Promise<void> {
+  await (await input(page)).type(text);
+  await page.keyboard.press('Enter');
+}
+
+test.serial(
+  'a visitor chats by keyboard; the answer streams, and survives reloads and lost networks',
+  async (t) => {
+    t.timeout(600_000);
+    const { client, bootstrap } = await shared.tenant(t);
+    const network = await TcpProxy.before(client.baseUrl);
+    t.teardown(() => network.close());
+    const nodeUrl = new URL(network.url).origin;
+    const site = await startSite(nodeUrl);
+    t.teardown(() => void site.close());
+    const slow = await publishAgent(client, bootstrap, { model: 'sim.lorem-60-60' });
+    const { access_token: token, tenant_id: tenant, agent_id: echo } = bootstrap;
+    const made = await client.call('POST', '/api/keys', {
+      token,
+      tenant,
+      body: { name: 'shop', origins: [site.origin], agent_ids: [slow, echo] },
+    });
+    const key: string = made.json.data.api_key;
+    site.put('/slow', `data-key="${key}" data-agent="${slow}"`);
+    site.put(
+      '/echo',
+      `data-key="${key}" data-agent="${echo}" data-text-title="Hilfe" data-text-greeting="Hallo!"`,
+    );
+    const page = await openBrowser(t);
+    const foreign: string[] = [];
+    const errors: string[] = [];
+    page.on('pageerror', (error) => errors.push(String(error)));
+    page.on('dialog', (dialog) => void (errors.push('a dialog'), dialog.dismiss()));
+    page.on('request', (request) => {
+      const { origin } = new URL(request.url());
+      if (origin !== site.origin && origin !== nodeUrl && !request.url().startsWith('data:'))
+        foreign.push(request.url());
+    });
+
+    // By keyboard alone: Tab reaches the button, Enter opens, the field has the focus, Escape gives it back.
+    await page.goto(`${site.origin}/slow`);
+    await page.waitForSelector('>>> .launcher');
+    const focused = (): Promise<string> =>
+      inChat(page, `root.activeElement?.getAttribute('aria-label') ?? ''`);
+    await page.keyboard.press('Tab');
+    t.is(await focused(), 'Open the chat');
+    await page.keyboard.press('Enter');
+    t.is(await focused(), 'Your message');
+    await page.keyboard.press('Escape');
+    t.is(await focused(), 'Open the chat');
+    await page.keyboard.press('Enter');
+    t.deepEqual(foreign, [], 'nothing is asked before the first message but the script');
+
+    await say(page, 'Tell me');
+    const partial: number[] = [];
+    await eventually(async () => {
+      const { length } = await logText(page);
+      if (partial.at(-1) !== length) partial.push(length);
+      return isFree(page);
+    }, bound);
+    t.true(partial.length > 4, `the answer grew in ${partial.length} steps`);
+    const whole = await logText(page);
+    const answer = whole.slice(whole.indexOf('Answer: ') + 8);
+    t.is(answer.trim().split(/\s+/).length, 60);
+    const spoken: string = await inChat(page, `root.querySelector('[role=status]').textContent`);
+    t.is(spoken.trim(), `Answer: ${answer.trim()}`, 'a screen reader says the whole answer once');
+
+    // A reload in the middle of an answer.
+    await say(page, 'And more');
+    const begun = (times: number) => async (): Promise<boolean> =>
+      (await logText(page)).split('Answer: ').length > times;
+    await eventually(begun(2), bound);
+    await page.reload();
+    await eventually(async () => (await begun(2)()) && (await isFree(page)), bound);
+    const after = await logText(page);
+    t.is(after.split('And more').length, 2, 'the message is shown once');
+    t.is(after.split('Answer: ').length, 3);
+    t.is(after.split('Answer: ')[2]?.trim().split(/\s+/).length, 60);
+
+    // The network goes away and comes back.
+    await say(page, 'Again');
+    await eventually(begun(3), bound);
+    network.cutAll();
+    network.mode = 'down';
+    network.cutAll();
+    await eventually(async () => (await notice(page)).startsWith('The connection is lost'), bound);
+    network.mode = 'open';
+    await eventually(() => isFree(page), bound);
+
+    const continued = await logText(page);
+    t.is(continued.split('Answer: ')[3]?.trim().split(/\s+/).length, 60, 'no word twice, none missing');
+
+    // Stop ends the turn, and a new conversation forgets the old one.
+    await say(page, 'And again');
+    await eventually(begun(4), bound);
+    await page.locator('>>> [type=submit]').click();
+    await eventually(async () => (await notice(page)) === 'Stopped.', bound);
+    await page.locator('>>> [aria-label="New conversation"]').click();
+    t.is((await logText(page)).trim(), 'Answer: How can we help?');
+
+    // Markup of an answer is text, a picture is a link, and a link opens beside the page without telling where from.
+    await page.goto(`${site.origin}/echo`);
+    await page.locator('>>> .launcher').click();
+    t.true((await logText(page)).includes('Hallo!'));
+    t.is(await inChat(page, `root.querySelector('h2').textContent`), 'Hilfe');
+    const attack =
+      '<img src=x onerror="document.title=1"> <script>document.title=1</script> **bold** ' +
+      '[bad](javascript:document.title=1) ![picture](https://evil.example/p.png) [good](https://example.com/)';
+    await say(page, attack);
+    await eventually(async () => (await logText(page)).includes('echo:') && (await isFree(page)), bound);
+    t.is(await inChat(page, `root.querySelectorAll('.log img, .log script, .log iframe').length`), 0);
+    t.true((await logText(page)).includes('<img src=x onerror='));
+    t.is(await inChat(page, `root.querySelector('.log strong').textContent`), 'bold');
+    const links = await inChat<string[]>(
+      page,
+      `[...root.querySelectorAll('.log a')].map((one) => one.outerHTML)`,
+    );
+    t.deepEqual(links, [
+      '<a href="https://evil.example/p.png" target="_blank" rel="noopener noreferrer nofollow">picture</a>',
+      '<a href="https://example.com/" target="_blank" rel="noopener noreferrer nofollow">good</a>',
+    ]);
+    t.is(await page.title(), 'A shop');
+
+    // In light, in dark, on a phone.
+    const axeInBoth = async (): Promise<readonly string[]> => {
+      const found: string[] = [];
+      for (const value of ['dark', 'light']) {
+        await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value }]);
+        found.push(...(await axe(page)));
+      }
+      return found;
+    };
+    t.deepEqual(await axeInBoth(), []);
+    await page.setViewport({ width: 390, height: 780 });
+    t.deepEqual(await axeInBoth(), []);
+    const box = await inChat<{ width: number; height: number }>(
+      page,
+      `(({ width, height }) => ({ width, height }))(root.querySelector('.panel').getBoundingClientRect())`,
+    );
+    t.deepEqual(box, { width: 390, height: 780 });
+    t.false(await page.evaluate('document.documentElement.scrollWidth > innerWidth'));
+    await page.locator('>>> [aria-label="Close the chat"]').click();
+    t.deepEqual(await axeInBoth(), []);
+
+    // A person takes over: what it writes appears by itself.
+    await page.locator('>>> .launcher').click();
+    const asOwner = { token, tenant };
+    const { json } = await client.call('GET', `/api/v1/sessions?agent_id=${echo}`, asOwner);
+    const session = `/api/v1/sessions/${json.data[0].session_id}`;
+    await client.call('POST', `${session}/handoff`, { ...asOwner, body: { reason: 'ours' } });
+    await say(page, 'Is there somebody?');
+    await eventually(async () => (await notice(page)).startsWith('A person takes care'), bound);
+    await client.call('POST', `${session}/manual-message`, { ...asOwner, body: { message: 'Ada here.' } });
+    await eventually(async () => (await logText(page)).includes('Ada here.'), bound);
+
+    t.deepEqual(foreign, []);
+    t.deepEqual(errors, []);
+
+    // The same tag on a page of another site.
+    const thief = await startSite(client.baseUrl);
+    t.teardown(() => void thief.close());
+    thief.put('/', `data-key="${key}" data-agent="${echo}"`);
+    const answered: string[] = [];
+    page.on('response', (response) => {
+      if (response.ok() && response.url().includes('/api/')) answered.push(response.url());
+    });
+    await page.goto(`${thief.origin}/`);
+    await page.locator('>>> .launcher').click();
+    await say(page, 'Let me in');
+    await eventually(async () => (await notice(page)).startsWith('The connection is lost'), bound);
+    t.deepEqual(answered, []);
+    t.false((await logText(page)).includes('echo:'));
+  },
+);
