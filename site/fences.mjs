@@ -1,6 +1,9 @@
 // Diagrams become SVG when the site is built, and blocks that the tests do not run say why.
+import { readFileSync } from 'node:fs';
 import { renderMermaidSVG } from 'beautiful-mermaid';
-import { reasons } from './reasons.mjs';
+
+// Not imported: VitePress bundles the configuration, and Node 20 and 22 spell the import of JSON differently.
+const reasons = JSON.parse(readFileSync(new URL('./reasons.json', import.meta.url), 'utf8'));
 
 export function markFences(markdown) {
   const { fence: plain, code_inline: code } = markdown.renderer.rules;
@@ -14,16 +17,28 @@ export function markFences(markdown) {
     const [language = '', ...words] = token.info.trim().split(/\s+/);
     if (language === 'mermaid') return diagram(token.content);
     token.info = language;
-    const reason = words.find((word) => word.startsWith('not-run='))?.slice('not-run='.length);
+    const [, reason] = words.find((word) => word.startsWith('not-run='))?.split('=') ?? [];
     const note =
       reason === undefined ? '' : `<p class="not-run">Not run by the tests: ${reasons[reason]}.</p>\n`;
     return plain(tokens, index, ...others) + note;
   };
 }
 
+/** Wider than a page, an LR diagram is drawn from top to bottom. */
+const widestPx = 800;
+const colours = { bg: 'var(--vp-c-bg)', fg: 'var(--vp-c-text-1)' };
+
 function diagram(source) {
-  const svg = renderMermaidSVG(source, { bg: 'var(--vp-c-bg)', fg: 'var(--vp-c-text-1)' });
+  const asWritten = renderMermaidSVG(source, colours);
+  const turned = source.replace(/^flowchart LR/, 'flowchart TB');
+  const drawn =
+    widthOf(asWritten) > widestPx && turned !== source ? renderMermaidSVG(turned, colours) : asWritten;
+  const svg = widthOf(drawn) < widthOf(asWritten) ? drawn : asWritten;
   // Its style asks another origin for a font; style.css has the rules.
   const bare = svg.replace(/<style>[^]*?<\/style>/, '').replaceAll(/\n\s*\n/g, '\n');
   return `<div class="diagram" v-pre>${bare}</div>\n`;
+}
+
+function widthOf(svg) {
+  return Number(/ width="([\d.]+)"/.exec(svg)?.[1]);
 }

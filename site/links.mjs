@@ -11,7 +11,9 @@ const addresses = new Map(pages.map((page) => [page.file, linkOf(page)]));
 export function linkPages(markdown) {
   markdown.core.ruler.push('pages', ({ tokens, Token, env }) => {
     const from = relative(root, env.realPath ?? env.path ?? root);
-    for (const block of tokens) {
+    for (const [index, block] of tokens.entries()) {
+      // The title of a section is a link already.
+      if (tokens[index - 1]?.type === 'heading_open') continue;
       if (block.type === 'inline' && block.children !== null)
         block.children = linked(block.children, from, Token);
     }

@@ -17,9 +17,15 @@ const operating = [
 const guides = filesIn('docs/guides');
 const changing = guides.filter((file) => file.startsWith('docs/guides/add-'));
 
+/** The concepts in the order in which they are read; others follow. */
+const concepts = ['conversations', 'automation', 'tenants'].map((name) => `docs/concepts/${name}.md`);
+
 const sections = [
   { text: 'Start', groups: [{ files: ['README.md', 'docs/start.md', 'CHANGELOG.md'] }] },
-  { text: 'Concepts', groups: [{ files: [...filesIn('docs/concepts'), 'docs/glossary.md'] }] },
+  {
+    text: 'Concepts',
+    groups: [{ files: [...new Set([...concepts, ...filesIn('docs/concepts')]), 'docs/glossary.md'] }],
+  },
   {
     text: 'Guides',
     groups: [
@@ -106,7 +112,7 @@ function itemsOf(files) {
 }
 
 function toLink(page) {
-  return { text: page.title, link: linkOf(page) };
+  return { text: page.title.replace(/^HTTP: /, ''), link: linkOf(page) };
 }
 
 export function linkOf({ address }) {

@@ -154,9 +154,13 @@ function circlesOf(graph: ReadonlyMap<string, Iterable<string>>): readonly strin
 }
 
 test('every path named in the README, the guides and the architecture pages exists', (t) => {
-  const guides = readdirSync('docs/guides').map((name) => `docs/guides/${name}`);
+  const guides = ['docs/guides', 'docs/concepts'].flatMap((folder) =>
+    readdirSync(folder).map((name) => `${folder}/${name}`),
+  );
   const wrong = [
     'README.md',
+    'docs/start.md',
+    'docs/comparisons.md',
     'docs/architecture.md',
     'docs/threat-model.md',
     'SECURITY.md',

@@ -7,10 +7,18 @@ import { navigation, otherFiles, pages, sidebar } from '../navigation.mjs';
 
 const path = (relative) => fileURLToPath(new URL(relative, import.meta.url));
 
+/** A page of a thousand rows about tests would lead the results of every search. */
+function searchedText(source, env, markdown) {
+  const html = markdown.render(source, env);
+  return env.relativePath.endsWith('protocol/mutants.md') ? '' : html;
+}
+
 export default defineConfig({
   title: 'Troupe',
   description: 'Calls of language models and agents for many tenants, on one installation.',
   base: process.env.TROUPE_DOCS_BASE ?? '/',
+  // Browsers ask for an icon otherwise.
+  head: [['link', { rel: 'icon', href: 'data:,' }]],
   srcDir: '..',
   srcExclude: otherFiles,
   outDir: path('../dist'),
@@ -38,7 +46,7 @@ export default defineConfig({
   themeConfig: {
     nav: navigation,
     sidebar,
-    search: { provider: 'local' },
+    search: { provider: 'local', options: { _render: searchedText } },
     outline: [2, 3],
     docFooter: { prev: false, next: false },
   },

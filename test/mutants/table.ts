@@ -82,7 +82,7 @@ const introduction = `# Mutants
 
 A check that cannot fail proves nothing. Each row is a small change of the code that takes one rule away, and what noticed it: a test, or the number of the first simulated cluster (\`node scripts/simulate.mjs --of members --seed N\`) with a violation.
 
-\`\`\`
+\`\`\`sh not-run=long
 npm run mutants                    # every mutant: first what noticed it before, then its tests, then 2,000 seeds
 npm run mutants -- --only a,b      # some of them, by name
 npm run mutants -- --new           # those that have not been tried to the end or have escaped
