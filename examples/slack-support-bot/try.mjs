@@ -9,7 +9,8 @@ if (signingSecret === undefined)
   throw new Error('SLACK_SECRET is missing: the same value as for troupe apply.');
 
 const server = await standIn(18101, async ({ url, body }) => {
-  if (url.pathname === '/orders') return { number: Number(url.searchParams.get('number')), status: 'shipped' };
+  if (url.pathname === '/orders')
+    return { number: Number(url.searchParams.get('number')), status: 'shipped' };
   // chat.postMessage
   console.log(`bot, in the thread ${body.thread_ts}: ${body.text}`);
   setImmediate(() => server.close());

@@ -91,8 +91,8 @@ for (const folder of folders) {
 test('the list of the examples names each folder once, and each has a page', (t) => {
   const list = readFileSync('examples/README.md', 'utf8');
   t.deepEqual(
-    [...list.matchAll(/\]\(([\w-]+)\/README\.md\)/g)].map(([, name]) => name).toSorted(),
-    folders.toSorted(),
+    new Set([...list.matchAll(/\]\(([\w-]+)\/README\.md\)/g)].map(([, name]) => name)),
+    new Set(folders),
   );
   t.true(folders.every((folder) => existsSync(`examples/${folder}/README.md`)));
 });
