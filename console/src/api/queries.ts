@@ -1,5 +1,6 @@
 import { QueryClient, useInfiniteQuery, type UseInfiniteQueryResult } from '@tanstack/react-query';
 import { useSession } from '../session/use-session';
+import type { Liveness } from './realtime';
 import { ApiError, ConnectionError } from './errors';
 
 /** Another attempt helps only where no answer came, or where the node said that it may. */
@@ -31,13 +32,25 @@ export interface Pages<Row> {
   readonly rows: readonly Row[];
   readonly query: UseInfiniteQueryResult;
   readonly more: (() => void) | undefined;
+  /** Whether new rows appear by themselves. */
+  readonly liveness: Liveness;
 }
 
-/** A list that continues with a cursor. `read` fetches one page. */
+/** A list that nothing tells of is read again so often, while somebody looks. */
+export const liveEveryMs = 3_000;
+
+/**
+ * A list that continues with a cursor. `read` fetches one page. `live`: the first page is read again every few seconds; a
+ * page that nobody sees reads nothing, nor does one with older rows, which would move below the reader.
+ */
 export function usePages<Row>(
   key: readonly unknown[],
   read: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<Row>>,
-  options: { readonly enabled?: boolean; readonly refetchInterval?: number } = {},
+  {
+    live = false,
+    refetchInterval = false,
+    ...options
+  }: { readonly enabled?: boolean; readonly live?: boolean; readonly refetchInterval?: number | false } = {},
 ): Pages<Row> {
   const query = useInfiniteQuery({
     queryKey: useKey(...key),
@@ -45,10 +58,14 @@ export function usePages<Row>(
     queryFn: ({ pageParam, signal }) => read(pageParam, signal),
     getNextPageParam: (page: Page<Row>) => page.next,
     ...options,
+    refetchInterval: ({ state }) =>
+      live ? (state.data?.pages.length ?? 1) === 1 && liveEveryMs : refetchInterval,
   });
+  const isLive = live && query.data?.pages.length === 1;
   return {
     rows: query.data?.pages.flatMap((page) => page.rows) ?? [],
     query,
     more: query.hasNextPage && !query.isFetchingNextPage ? () => void query.fetchNextPage() : undefined,
+    liveness: !isLive ? 'off' : query.isError ? 'connecting' : 'live',
   };
 }
