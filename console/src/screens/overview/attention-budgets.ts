@@ -83,7 +83,8 @@ export async function agentBudgets(signal: AbortSignal): Promise<readonly Attent
   const query = { start_date: startOf('month'), group_by: 'agent' } as const;
   const { data: usage } = await take(api.GET('/api/billing/usage', { params: { query }, signal }));
   const costly = usage.groups
-    .filter(({ cost }) => cost > 0)
+    // Direct calls have no agent.
+    .filter(({ key, cost }) => key !== '' && cost > 0)
     .toSorted((a, b) => b.cost - a.cost)
     .slice(0, agentsRead);
   const read = costly.map(async ({ key }) => {

@@ -83,6 +83,16 @@ async function quota(signal: AbortSignal): Promise<readonly Attention[]> {
   ];
 }
 
+function unread(reason: unknown): Attention {
+  return {
+    id: 'unread',
+    tone: 'warn',
+    title: 'A part of this list could not be read',
+    detail: reason instanceof Error ? reason.message : 'An unexpected error occurred.',
+    path: '/errors',
+  };
+}
+
 /** What needs a person. A part that the role may not read is left out. */
 export function useAttention() {
   const [mayBill, mayReadTriggers] = [useAllowed('billing:read'), useAllowed('triggers:read')];
@@ -100,8 +110,16 @@ export function useAttention() {
     queryKey: useKey('overview', 'attention'),
     refetchInterval: refreshMs * 3,
     queryFn: async ({ signal }) => {
-      const found = await Promise.all(parts.filter(({ allowed }) => allowed).map(({ read }) => read(signal)));
-      return found.flat();
+      const asked = parts.filter(({ allowed }) => allowed).map(({ read }) => read(signal));
+      const answers = await Promise.allSettled(asked);
+      const failed = answers.find((answer) => answer.status === 'rejected');
+      signal.throwIfAborted();
+      if (failed !== undefined && answers.every(({ status }) => status === 'rejected')) throw failed.reason;
+      // A part that cannot be read hides nothing of the others.
+      return [
+        ...answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : [])),
+        ...(failed === undefined ? [] : [unread(failed.reason)]),
+      ];
     },
   });
 }
