@@ -17,10 +17,14 @@ export function lastRelease() {
 
 /** Undefined where the history does not reach back so far. */
 export function releasedCommit(version) {
-  const found = spawnSync('git', ['rev-list', '--no-merges', 'HEAD', '--', 'package.json'], {
-    cwd: root,
-    encoding: 'utf8',
-  });
+  const found = spawnSync(
+    'git',
+    ['rev-list', '--no-merges', '--full-history', 'HEAD', '--', 'package.json'],
+    {
+      cwd: root,
+      encoding: 'utf8',
+    },
+  );
   if (found.status !== 0) return undefined;
   for (const commit of found.stdout.split('\n').filter((line) => line !== '')) {
     if (versionAt(commit) !== version && versionAt(`${commit}^`) === version)

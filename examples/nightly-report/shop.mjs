@@ -28,9 +28,9 @@ async function sales(days) {
 const server = await standIn(18103, async ({ url, body }) => {
   if (url.pathname === '/sales') return sales(Number(url.searchParams.get('days') ?? 1));
   console.log(`report: ${body.agent_response}`);
-  setImmediate(async () => {
+  setImmediate(() => {
     server.close();
-    await database.end();
+    void database.end();
   });
 });
 console.log('the shop is open');

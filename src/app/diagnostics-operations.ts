@@ -3,29 +3,26 @@ import type { Time } from '../../cluster/index.js';
 import { PlatformError } from '../kernel/errors.js';
 import {
   anyone,
-  boundsOf,
   declare,
-  encodeCursor,
   list,
   listShape,
   named,
   type Operation,
   operator,
   operatorOrLocal,
-  pageAsked,
-  pageOf,
-  pageQuery,
-  pageShape,
-  rangeQuery,
   RawReply,
-  rowsFor,
-  tenantCaller,
 } from '../http/operations/index.js';
 import { readiness, type ReadinessCheck } from '../infra/diagnostics/health.js';
 import type { Metrics } from '../infra/diagnostics/metrics.js';
 import type { ErrorRecords } from '../infra/diagnostics/error-records.js';
 import { StoreError } from '../infra/storage/index.js';
 import type { RecentErrors } from '../infra/diagnostics/recent-errors.js';
+import {
+  errorRecord,
+  recentError,
+  tenantErrorsOperation,
+  type TenantErrorsParts,
+} from './tenant-errors-operation.js';
 
 export interface DiagnosticsParts {
   readonly time: Time;
@@ -35,27 +32,8 @@ export interface DiagnosticsParts {
   readonly metrics: Metrics;
   readonly recentErrors: RecentErrors;
   readonly errorRecords: Pick<ErrorRecords, 'list' | 'listOf'>;
+  readonly ownAgents: TenantErrorsParts['ownAgents'];
 }
-
-const recentError = named(
-  'RecentError',
-  z.object({
-    id: z.uuid(),
-    error: z.string(),
-    message: z.string(),
-    timestamp: z.iso.datetime(),
-  }),
-);
-
-/** One error with what leads to its cause. */
-const errorRecord = recentError.extend({
-  node: z.string(),
-  request_id: z.string().nullable(),
-  operation: z.string().nullable(),
-  execution_id: z.uuid().nullable(),
-  agent_id: z.uuid().nullable().describe('The agent that the request or the turn was about.'),
-  trigger_id: z.uuid().nullable().describe('The trigger that the request or the turn was about.'),
-});
 
 export function diagnosticsOperations(parts: DiagnosticsParts): readonly Operation[] {
   return [
@@ -119,7 +97,7 @@ export function diagnosticsOperations(parts: DiagnosticsParts): readonly Operati
       output: listShape(named('OperatorError', errorRecord.extend({ tenant: z.uuid().nullable() }))),
       handle: async () => list([...(await parts.errorRecords.list(operatorErrorsMax))]),
     }),
-    ownErrors(parts),
+    tenantErrorsOperation(parts),
     declare({
       name: 'errors.metrics',
       method: 'GET',
@@ -135,41 +113,6 @@ export function diagnosticsOperations(parts: DiagnosticsParts): readonly Operati
       handle: () => ({ success: true as const, ...parts.recentErrors.metrics() }),
     }),
   ];
-}
-
-const tenantError = named('TenantError', errorRecord);
-
-function ownErrors({ errorRecords }: DiagnosticsParts): Operation {
-  return declare({
-    name: 'errors.of-tenant',
-    method: 'GET',
-    path: '/api/v1/errors',
-    title: 'The latest errors of the tenant on all nodes, with what leads to their cause',
-    description:
-      "Newest first, of the last seven days, at least the tenant's last 500. A failed turn has its execution instead of a request id. Requests without a valid credential belong to no tenant.",
-    access: tenantCaller('telemetry:read'),
-    query: pageQuery.extend({
-      ...rangeQuery.shape,
-      id: z.uuid().optional().describe('Only this error.'),
-      code: z.string().min(1).max(100).optional(),
-      request_id: z.string().min(1).max(200).optional(),
-      agent_id: z.guid().optional(),
-      trigger_id: z.guid().optional(),
-    }),
-    output: pageShape(tenantError),
-    async handle({ caller, query }) {
-      const { limit, after } = pageAsked(query);
-      const { id, code, request_id: requestId, agent_id: agentId, trigger_id: triggerId } = query;
-      const filter = { id, code, requestId, agentId, triggerId, after, limit: rowsFor(limit) };
-      const found = await errorRecords.listOf(caller.scope.tenantId, { ...filter, ...boundsOf(query) });
-      return pageOf(
-        found,
-        limit,
-        ({ tenant: _tenant, ...row }) => row,
-        (row) => encodeCursor({ at: new Date(row.timestamp), id: row.id }),
-      );
-    },
-  });
 }
 
 const publicErrorsMax = 100;

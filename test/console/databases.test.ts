@@ -67,7 +67,7 @@ test.serial('a database is connected, tried, browsed, used, changed and deleted'
       database_config_id: id,
       table: 'public.orders',
       cursor_column: 'id',
-      events: ['insert'],
+      message_template: 'New order',
     },
   };
   const made = await asOwner(node, 'POST', '/api/triggers', trigger);

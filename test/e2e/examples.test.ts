@@ -90,9 +90,8 @@ for (const folder of folders) {
 
 test('the list of the examples names each folder once, and each has a page', (t) => {
   const list = readFileSync('examples/README.md', 'utf8');
-  t.deepEqual(
-    [...list.matchAll(/\]\(([\w-]+)\/README\.md\)/g)].map(([, name]) => name).toSorted(),
-    folders.toSorted(),
-  );
+  const named = [...list.matchAll(/\]\(([\w-]+)\/README\.md\)/g)].map(([, name]) => name);
+  t.is(named.length, folders.length);
+  for (const folder of folders) t.true(named.includes(folder), folder);
   t.true(folders.every((folder) => existsSync(`examples/${folder}/README.md`)));
 });

@@ -70,6 +70,7 @@ const filters: readonly (readonly [string, string])[] = [
   ['/api/v1/executions?agent_id=', 'agents'],
   ['/api/v1/executions?trace_id=', 'consumers'],
   ['/api/v1/consumers?search=', 'consumers'],
+  ['/api/v1/errors?agent_id=', 'agents'],
   ['/api/v1/audit?target=', 'agents'],
   ['/api/v1/audit?actor=', 'members'],
 ];

@@ -29,8 +29,14 @@ async function pageOf({ client, bootstrap }: TenantNode, fields: object = {}) {
       ...(sent === undefined ? {} : { body: sent }),
     });
   const visit = async (): Promise<string> => (await call('POST', '/visitors')).json.data.secret;
-  const say = (secret: string, message: string, more: object = {}, headers = {}) =>
-    call('POST', `/agents/${agent}/stream`, { secret, headers, body: { message, ...more } });
+  /** To the end of the turn: a stream that broke off is continued, as a page does. */
+  const say = async (secret: string, message: string, more: object = {}, headers = {}) => {
+    const body = { message, ...more };
+    const begun = await call('POST', `/agents/${agent}/stream`, { secret, headers, body });
+    const execution = begun.headers.get('x-execution-id');
+    if (execution === null || begun.text.includes('event: done')) return begun;
+    return call('GET', `/executions/${execution}/stream`, { secret });
+  };
   return { made, key, id, agent, call, visit, say };
 }
 

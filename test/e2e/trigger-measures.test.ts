@@ -52,4 +52,18 @@ test('metrics count accepted, refused, buffered, sent and fired messages of trig
   t.true(value(text, 'delivery_lag_seconds_sum') >= 0.5, 'the wait before the second attempt is part of it');
   const { data } = (await asOwner(node, 'GET', '/api/v1/deliveries')).json;
   t.is(data.length, 1);
+
+  const away = await startToolServer(t, (_request, response) => answerJson(response, {}, 503));
+  const failing = await createTrigger(node, {
+    execution: { mode: 'async', callback: { url: away.url } },
+  });
+  await sendSigned(node, failing, { message: 'three' });
+  await eventually(() => away.heard.length > 0);
+  // The figures of the look before are kept for ten seconds.
+  node.passMs(10_001);
+  const late = (await node.client.call('GET', '/metrics', { token: operatorToken })).text;
+  t.is(value(late, 'deliveries_waiting'), 1);
+  t.true(value(late, 'deliveries_oldest_seconds') > 0);
+  t.true(value(late, 'deliveries_overdue_seconds') < 10, 'it waits for its next attempt');
+  t.is(value(late, 'inbox_overdue_seconds'), 0);
 });

@@ -5,6 +5,7 @@ import { createEmptyDatabase } from '../support/database/database.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { ownerView } from '../support/database/owner-view.js';
 import { type NodeProcess, type NodeProcesses, startNodes } from '../support/servers/nodes.js';
+import { runProgram } from '../support/servers/program.js';
 import { version } from '../../src/kernel/config/index.js';
 import { distinct, type LoadOutcome, UpgradeLoad } from './load.js';
 
@@ -48,13 +49,38 @@ async function expectVersions(cluster: NodeProcesses, asked: NodeProcess, expect
   assert.deepEqual(versions, expected);
 }
 
-function checkTurns({ turns, refused }: LoadOutcome): void {
-  const failed = turns.filter(({ outcomes }) => outcomes.join() !== 'COMPLETED');
+/** The doctor of this tree tells an operator how far the upgrade is. */
+async function expectDoctor({ databaseUrl, redisUrl, dataDir }: NodeProcesses, expected: string) {
+  const environment = { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl, TROUPE_DATA_DIR: dataDir };
+  let found = '';
+  const isTold = async (): Promise<boolean> => {
+    const program = runProgram('dist/test/support/servers/node-program.js', ['doctor'], environment);
+    await program.ended;
+    found = /nodes: .*/.exec(program.output())?.[0] ?? program.output();
+    return found.includes(expected);
+  };
+  await eventually(isTold, { timeoutMs: 30_000, what: `the doctor tells: ${expected}` }).catch(
+    (error: unknown) => {
+      throw new Error(`the doctor tells: ${found}`, { cause: error });
+    },
+  );
+}
+
+function checkTurns({ turns, refused, moved }: LoadOutcome): void {
+  const failed = turns
+    .filter(({ outcomes }) => outcomes.join() !== 'COMPLETED')
+    .map(({ executionId, cuts, events }) =>
+      [
+        `${executionId}, read at ${cuts + 1} places:`,
+        ...events.slice(-4).map(({ data }) => JSON.stringify(data)),
+      ].join(' '),
+    );
   assert.deepEqual(failed, [], 'a turn failed');
   for (const { text, response, executionId } of turns) assert.equal(text, response, executionId);
   const cut = turns.filter(({ cuts }) => cuts > 0).length;
   say(
-    `${turns.length} turns, none failed; ${cut} read over several nodes, ${refused} requests refused as overload`,
+    `${turns.length} turns, none failed; ${cut} read at several nodes, ${moved} moved in their midst, ` +
+      `${refused} requests refused as overload`,
   );
 }
 
@@ -118,8 +144,8 @@ async function main(): Promise<void> {
   const cluster = await startNodes(t, { databaseUrl: database.url, tree: released });
   const open = new Set(cluster.nodes);
   say(`three nodes of ${release === '' ? 'this tree' : release} serve`);
-  const load = await UpgradeLoad.start({ t, cluster, open, talkers: 16, senders: 4, callers: 3 });
-  await eventually(() => load.begun >= 16, { timeoutMs: 60_000, what: 'all talkers have begun' });
+  const load = await UpgradeLoad.start({ t, cluster, open, talkers: 12, senders: 4, callers: 2 });
+  await eventually(() => load.begun >= 12, { timeoutMs: 60_000, what: 'all talkers have begun' });
 
   // Versions before 0.2 do not state theirs.
   const former = release === '' ? version : release.startsWith('0.1.') ? '0.1' : release;
@@ -127,16 +153,26 @@ async function main(): Promise<void> {
   let old = [...cluster.nodes];
   const fresh: NodeProcess[] = [];
   for (const node of old) {
+    if (fresh.length === 1) await load.beginLongTurns();
     const added = await replace(cluster, open, node, process.cwd());
     fresh.push(added);
+    assert.deepEqual(load.failures, []);
     if (fresh.length < old.length) await expectVersions(cluster, added, both);
+    if (fresh.length === 1 && both.length === 2) {
+      await expectDoctor(cluster, `2 of version ${former}, 1 of version ${version}`);
+    }
   }
   const [newest] = fresh;
   if (newest === undefined) throw new Error('there is no node');
   await expectVersions(cluster, newest, [version]);
+  await load.longTurnsEnd();
   say(`all nodes run ${version}; now back`);
   old = [];
-  for (const node of fresh) old.push(await replace(cluster, open, node, released));
+  for (const node of fresh) {
+    if (old.length === 1) await load.beginLongTurns();
+    old.push(await replace(cluster, open, node, released));
+    assert.deepEqual(load.failures, []);
+  }
   say('all nodes are back');
 
   const outcome = await load.stop();

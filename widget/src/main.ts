@@ -6,6 +6,8 @@ import { View } from './view';
 import { VisitorStore } from './visitor';
 
 function start(script: HTMLScriptElement): void {
+  // A page that runs its scripts again keeps its one chat.
+  if (document.querySelector('troupe-chat') !== null) return;
   const settings = settingsFrom(script);
   const store = new VisitorStore(settings.key, settings.agent);
   const open = (isOpen: boolean, movesFocus = true): void => {

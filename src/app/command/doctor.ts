@@ -47,10 +47,9 @@ export const doctorCommand: Command = {
         ...vendors,
       );
       const { databaseUrl, redisUrl } = settings;
-      const areThere = !findings.some(
-        ({ what, state }) => /PostgreSQL|Redis/.test(what) && state === 'wrong',
-      );
-      if (databaseUrl !== undefined && redisUrl !== undefined && areThere) {
+      const hasAnswered = findings.some(({ what }) => what === 'schema');
+      const isUsable = findings.some(({ what, state }) => what === 'Redis' && state === 'ok');
+      if (databaseUrl !== undefined && redisUrl !== undefined && hasAnswered && isUsable) {
         findings.push(await checkNodes({ databaseUrl, redisUrl }));
       }
     }

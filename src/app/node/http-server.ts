@@ -129,6 +129,7 @@ export function makeHttpServer(
         metrics,
         recentErrors,
         errorRecords,
+        ownAgents: (scope, ids) => agents.namesOf(scope, ids),
       }),
       ...mcp.operations,
       ...documents.operations,

@@ -30,7 +30,10 @@ export interface RequestedTurn {
 }
 
 /** Without what the session adds when it stores the input. */
-export type RequestedInput = Omit<StoredInput, 'deadline_ms' | 'needs_bindings' | 'message_number'>;
+export type RequestedInput = Omit<
+  StoredInput,
+  'deadline_ms' | 'needs_bindings' | 'message_number' | 'handovers'
+>;
 
 /** Events of one turn, as a reader gets them from the turn's owner. */
 export interface TurnEvents {

@@ -90,6 +90,8 @@ export interface StoredInput {
   readonly message_number?: number;
   /** The span of the request that asked for the turn, for whichever node runs it. */
   readonly traceparent?: string;
+  /** How many of the starts (`attempts`) were in processes that left in order. */
+  readonly handovers?: number;
   /** When the turn waited for people, in milliseconds. */
   readonly waits?: readonly Wait[];
 }

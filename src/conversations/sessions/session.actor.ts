@@ -42,6 +42,7 @@ import { changeControl } from './session-control.js';
 import { elsewhere, follow } from './event-reader.js';
 import type { LiveTurn } from './live-turn.js';
 import type { PlainActivation, SessionActivation, SessionActorParts, SessionService } from './parts.js';
+import { noteHandover } from './handover.js';
 import { asActorError } from './refusals.js';
 import type { RealtimeEventRow } from '../realtime/index.js';
 import type {
@@ -312,6 +313,7 @@ class SessionActor {
   /** The actor will move: readers of queued turns follow them to the new owner. */
   [leaving](): void {
     this.#isLeaving = true;
+    noteHandover(this.#state, this.#activation, this.#parts);
     for (const turn of this.#state.allTurns()) turn.log.wake();
     this.#state.wake();
   }

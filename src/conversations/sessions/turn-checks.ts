@@ -6,7 +6,7 @@ import type { SessionActorParts, Tenant } from './parts.js';
 import type { SessionRow } from './rows.js';
 import { ended, type Ended, failed } from './turn-end.js';
 
-/** A turn is given up after this many processes have ended during it. */
+/** A turn is given up after this many processes have ended during it without leaving in order. */
 const attemptsMax = 3;
 
 /** The reason not to run the turn, as far as it is known before the agent is loaded. */
@@ -17,11 +17,9 @@ export async function refusalOf(
   { isDenied }: Pick<SessionActorParts, 'isDenied'>,
 ): Promise<Ended | undefined> {
   if (row.cancelled_by !== null) return ended('CANCELLED');
-  if (row.attempts >= attemptsMax) {
-    return failed(
-      'worker_lost',
-      `The turn was started ${row.attempts} times, and its process ended each time.`,
-    );
+  const lost = row.attempts - (row.input.handovers ?? 0);
+  if (lost >= attemptsMax) {
+    return failed('worker_lost', `The turn was started ${lost} times, and its process ended each time.`);
   }
   if (muted || session.control_mode !== 'engaged') return ended('SUSPENDED');
   for (const consumer of consumersOfTurn(row, session)) {

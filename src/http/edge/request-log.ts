@@ -27,7 +27,7 @@ export function createRequestReporter(parts: {
           requestId,
           operation,
           tenant: tenantOf(caller),
-          ...aboutOf(exchange.head.path),
+          agentId: agentOf(exchange.head.path),
         });
     }
     log.requestLine({
@@ -43,14 +43,12 @@ export function createRequestReporter(parts: {
   };
 }
 
-const aboutPath =
-  /^\/api\/(?:v\d\/)?(agents|triggers)\/([\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12})(?:\/|$)/i;
+const agentPath =
+  /^\/api\/(?:v\d\/)?agents\/([\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12})(?:\/|$)/i;
 
-/** The agent or trigger that the path names, so that a tenant finds the errors of one of them. */
-function aboutOf(path: string): { readonly agentId?: string; readonly triggerId?: string } {
-  const [, kind, id] = aboutPath.exec(path) ?? [];
-  if (id === undefined) return {};
-  return kind === 'agents' ? { agentId: id } : { triggerId: id };
+/** The agent that the path names, whoever it belongs to: readers show it only to its tenant. */
+function agentOf(path: string): string | null {
+  return agentPath.exec(path)?.[1] ?? null;
 }
 
 function tenantOf(caller: Caller | undefined): string | undefined {

@@ -19,8 +19,9 @@ export interface ErrorRecord extends RecentError {
   readonly operation: string | null;
   readonly tenant: string | null;
   readonly execution_id: string | null;
-  /** The agent and the trigger that the request or the turn was about. */
+  /** The agent of the turn, or the one that the request named, which may be another tenant's. */
   readonly agent_id: string | null;
+  /** The trigger of the turn. */
   readonly trigger_id: string | null;
 }
 
@@ -60,16 +61,14 @@ export class ErrorRecords {
     operation,
     tenant,
     agentId = null,
-    triggerId = null,
   }: RecentError & {
     readonly requestId: string;
     readonly operation: string;
     readonly tenant: string | undefined;
     readonly agentId?: string | null;
-    readonly triggerId?: string | null;
   }): void {
     const row = { id, error, message, timestamp, operation, tenant: tenant ?? null };
-    const about = { agent_id: agentId, trigger_id: triggerId };
+    const about = { agent_id: agentId, trigger_id: null };
     this.#add({ ...row, ...about, request_id: requestId, execution_id: null });
   }
 

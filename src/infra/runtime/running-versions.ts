@@ -19,6 +19,8 @@ export async function runningVersions(settings: {
   // A view that an older process made does not hold the versions; the leases are each process's own.
   const stated = new Map(leases.map(({ member }) => [member.process, member.version]));
   for (const { process } of view?.members ?? []) {
+    // A member without a lease has ended.
+    if (!stated.has(process)) continue;
     const version = stated.get(process) ?? unstatedVersion;
     versions.set(version, (versions.get(version) ?? 0) + 1);
   }

@@ -28,6 +28,8 @@ export type MigrationResult = {
   readonly applied: readonly string[];
   /** The highest number of this version's files. */
   readonly version: number;
+  /** Whether the database has files of a later version. */
+  readonly isNewer: boolean;
 };
 
 /** The number is arbitrary, but every version of Troupe must use the same one. */
@@ -55,8 +57,8 @@ export async function migrate(options: MigrationOptions): Promise<MigrationResul
   client.on('error', () => undefined);
   try {
     await client.connect();
-    const applied = await applyPending(client, files, { acceptNewer: options.acceptNewer ?? false });
-    return { applied, version: lastNumber(files.numbered) };
+    const done = await applyPending(client, files, { acceptNewer: options.acceptNewer ?? false });
+    return { ...done, version: lastNumber(files.numbered) };
   } catch (error) {
     throw explain(error, options.databaseUrl);
   } finally {
@@ -68,9 +70,10 @@ async function applyPending(
   client: pg.Client,
   files: MigrationFiles,
   options: { readonly acceptNewer: boolean },
-): Promise<readonly string[]> {
+): Promise<Pick<MigrationResult, 'applied' | 'isNewer'>> {
   const before = pendingFiles(files, await readRecordedFiles(client), options);
-  if (before.numbered.length + before.functions.length === 0) return [];
+  const { isNewer } = before;
+  if (before.numbered.length + before.functions.length === 0) return { applied: [], isNewer };
   await client.query('select pg_advisory_lock($1)', [lockKey]);
   await client.query(recordTables);
   // Read again under the lock: another node may have applied the files while this one waited.
@@ -87,7 +90,7 @@ async function applyPending(
       values: [file.name, file.checksum],
     });
   }
-  return [...numbered, ...functions].map(({ name }) => name);
+  return { applied: [...numbered, ...functions].map(({ name }) => name), isNewer };
 }
 
 /** In the file's transaction: a table is never without it. The first file creates the function. */

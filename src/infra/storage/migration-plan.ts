@@ -43,18 +43,24 @@ export async function readRecordedFiles(client: pg.ClientBase): Promise<Recorded
   };
 }
 
+export interface PendingFiles extends MigrationFiles {
+  /** Whether the database has files that this version does not. */
+  readonly isNewer: boolean;
+}
+
 /** The files to apply, in their order. Throws where this version of Troupe must not use the database. */
 export function pendingFiles(
   files: MigrationFiles,
   recorded: RecordedFiles,
   { acceptNewer }: { readonly acceptNewer: boolean },
-): MigrationFiles {
+): PendingFiles {
   refuseUnsupported(files.numbered, recorded);
   refuseTooNew(files.numbered, recorded);
   const isNewer = refuseChanged(files.numbered, recorded, acceptNewer);
   const known = new Set(recorded.numbered.map(({ number }) => number));
   const applied = new Set(recorded.functions.map(functionKey));
   return {
+    isNewer,
     numbered: files.numbered.filter(({ number }) => !known.has(number)),
     // A newer version has applied its functions: this version's older texts must not replace them.
     functions: isNewer ? [] : files.functions.filter((file) => !applied.has(functionKey(file))),

@@ -32,6 +32,8 @@ export interface ExportParts {
   readonly version: string;
   /** Told of the first failure after a success, and of the next success, so that a receiver that is away is one line. */
   readonly onState: (plan: SignalPlan, error: unknown) => void;
+  /** Aborted when nothing is sent any more: an open request would hold the process until it times out. */
+  readonly abandoned: AbortSignal;
 }
 
 export function traceExporter(plan: SignalPlan, parts: ExportParts): SpanExporter {
@@ -52,12 +54,14 @@ export function metricExporter(plan: SignalPlan, parts: ExportParts): PushMetric
   });
 }
 
+type HttpAgentFactory = ReturnType<typeof httpAgentFactoryFromOptions>;
+
 class ReportingExporter<Items> extends OTLPExporterBase<Items> {
   readonly #onResult: (error: unknown) => void;
 
   constructor(
     plan: SignalPlan,
-    { settings, version, onState }: ExportParts,
+    { settings, version, onState, abandoned }: ExportParts,
     serializer: ISerializer<Items, unknown>,
     helper: IExporterMetricsHelper<Items>,
   ) {
@@ -67,17 +71,16 @@ class ReportingExporter<Items> extends OTLPExporterBase<Items> {
       createOtlpHttpExportDelegate(
         {
           url,
-          headers: async () => ({ ...headers, 'content-type': type }),
+          headers: async () => {
+            // A retry would open another request.
+            abandoned.throwIfAborted();
+            return { ...headers, 'content-type': type };
+          },
           timeoutMillis: settings.otelTimeoutMs,
           concurrencyLimit: exportsAtOnce,
           compression: settings.otelCompression,
           userAgent: `troupe/${version}`,
-          agentFactory: httpAgentFactoryFromOptions({
-            keepAlive: true,
-            ...pem('ca', settings.otelCertificate),
-            ...pem('cert', settings.otelClientCertificate),
-            ...pem('key', settings.otelClientKey),
-          }),
+          agentFactory: endingAgents(settings, abandoned),
         },
         serializer,
         'otlp_http_exporter',
@@ -102,6 +105,30 @@ class ReportingExporter<Items> extends OTLPExporterBase<Items> {
   }
 }
 
-function pem(name: 'ca' | 'cert' | 'key', path: string | undefined): Readonly<Record<string, Buffer>> {
-  return path === undefined ? {} : { [name]: readFileSync(path) };
+/** Connections that end when the exports are abandoned. */
+function endingAgents(settings: Settings, abandoned: AbortSignal): HttpAgentFactory {
+  const make = httpAgentFactoryFromOptions({
+    keepAlive: true,
+    ...pem('ca', 'OTEL_EXPORTER_OTLP_CERTIFICATE', settings.otelCertificate),
+    ...pem('cert', 'OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE', settings.otelClientCertificate),
+    ...pem('key', 'OTEL_EXPORTER_OTLP_CLIENT_KEY', settings.otelClientKey),
+  });
+  return async (protocol) => {
+    const agent = await make(protocol);
+    abandoned.addEventListener('abort', () => agent.destroy(), { once: true });
+    return agent;
+  };
+}
+
+function pem(
+  name: 'ca' | 'cert' | 'key',
+  variable: string,
+  path: string | undefined,
+): Readonly<Record<string, Buffer>> {
+  if (path === undefined) return {};
+  try {
+    return { [name]: readFileSync(path) };
+  } catch (cause) {
+    throw new Error(`the file in ${variable} (${path}) cannot be read`, { cause });
+  }
 }

@@ -28,7 +28,9 @@ export async function startTelemetry(parts: TelemetryParts): Promise<Telemetry |
   const plans = exportPlan(settings);
   if (plans.length === 0) return undefined;
   const { startExports } = await import('./sdk.js');
+  const abandoning = new AbortController();
   const ends = startExports(plans, {
+    abandoned: abandoning.signal,
     settings,
     nodeId,
     version,
@@ -49,6 +51,7 @@ export async function startTelemetry(parts: TelemetryParts): Promise<Telemetry |
     async stop() {
       const stopped = Promise.allSettled(ends.map((end) => end())).then(() => undefined);
       await within(time, stopMsMax, stopped, () => undefined);
+      abandoning.abort();
     },
   };
 }

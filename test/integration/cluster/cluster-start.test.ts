@@ -1,5 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
 import { ClusterError } from '../../../cluster/errors.js';
+import { clusterConfig } from '../../../cluster/config.js';
+import { openRedisMembers } from '../../../cluster/membership/redis/member-store.js';
+import { systemRandom, systemTime } from '../../../cluster/time/system.js';
+import { lease, member } from '../../contracts/member-store.js';
 import { openClusteredNode } from '../../../cluster/node/clustered-node.js';
 import { databaseOfFile } from '../../support/database/database.js';
 import { freePort } from '../../support/servers/free-port.js';
@@ -26,4 +30,38 @@ test('the start fails with an error that names PostgreSQL if it cannot be reache
   const error = await refused(t, redis.url, `postgres://nobody@127.0.0.1:${await freePort()}/nothing`);
   t.is(error?.tag, 'store_unavailable');
   t.regex(error?.message ?? '', /PostgreSQL/);
+});
+
+test('a node does not join running nodes of a release too far away, and leaves no lease behind', async (t) => {
+  const redis = await PrivateRedis.start({ persist: false });
+  t.teardown(() => redis.stop());
+  const config = clusterConfig();
+  const parts = { url: redis.url, cluster: 'start', config, random: systemRandom, time: systemTime };
+  const later = await openRedisMembers(parts);
+  let renewals = 0;
+  const protocols = { min: 8, max: 9 };
+  const renew = async (): Promise<void> => {
+    renewals += 1;
+    await later.renew(
+      { ...lease('later', renewals), member: { ...member('later'), version: '0.9.0', protocols } },
+      undefined,
+    );
+  };
+  await renew();
+  let renewing = Promise.resolve();
+  const timer = setInterval(() => {
+    renewing = renewing.then(renew);
+  }, 200);
+  t.teardown(async () => {
+    clearInterval(timer);
+    await renewing;
+    await later.close();
+  });
+  const error = await refused(t, redis.url, database.url);
+  t.is(error?.tag, 'protocol_mismatch');
+  t.regex(error?.message ?? '', /later is running and speaks protocol 8 to 9 \(version 0\.9\.0\)/);
+  t.deepEqual(
+    (await later.snapshot()).leases.map((one) => one.member.process),
+    [member('later').process],
+  );
 });

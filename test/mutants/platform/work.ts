@@ -209,8 +209,8 @@ export const work = [
       {
         id: 'poison-turn-runs-for-ever',
         rule: 'A turn whose processes died too often fails.',
-        find: `  if (row.attempts >= attemptsMax) {`,
-        replace: `  if (row.attempts >= attemptsMax * 1_000) {`,
+        find: `  if (lost >= attemptsMax) {`,
+        replace: `  if (lost >= attemptsMax * 1_000) {`,
       },
     ],
     turns,

@@ -80,6 +80,7 @@ test('new files are applied in numerical order', async (t) => {
   t.deepEqual(await migrate({ databaseUrl: url, directory }), {
     applied: ['0002_first.sql', '0010_second.sql'],
     version: 10,
+    isNewer: false,
   });
   await write(directory, { '0011_third.sql': "insert into steps values ('third');" });
   t.deepEqual((await migrate({ databaseUrl: url, directory })).applied, ['0011_third.sql']);
@@ -133,7 +134,11 @@ test('a database newer than the code is refused, except during a rolling upgrade
   const error = await refusal(t, migrate({ databaseUrl: url, directory }));
   t.is(error.failure, 'newer-database');
   t.regex(error.message, /0002_two\.sql/);
-  t.deepEqual(await migrate({ databaseUrl: url, directory, acceptNewer: true }), { applied: [], version: 1 });
+  t.deepEqual(await migrate({ databaseUrl: url, directory, acceptNewer: true }), {
+    applied: [],
+    version: 1,
+    isNewer: true,
+  });
 });
 
 test('a database serves nodes of the release before its own, and refuses older ones by name', async (t) => {
@@ -152,7 +157,11 @@ test('a database serves nodes of the release before its own, and refuses older o
   await migrate({ databaseUrl: url, directory: third });
   const { '0001_one.sql': one, '0002_two.sql': two } = files;
   const second = await folder(t, { '0001_one.sql': one, '0002_two.sql': two });
-  t.is((await migrate({ databaseUrl: url, directory: second, acceptNewer: true })).version, 2);
+  t.deepEqual(await migrate({ databaseUrl: url, directory: second, acceptNewer: true }), {
+    applied: [],
+    version: 2,
+    isNewer: true,
+  });
   const first = await folder(t, { '0001_one.sql': one });
   const error = await refusal(t, migrate({ databaseUrl: url, directory: first, acceptNewer: true }));
   t.is(error.failure, 'newer-database');
@@ -187,6 +196,7 @@ test('functions are applied after the numbered files, and again only when their 
   t.deepEqual(await migrate({ databaseUrl: url, directory }), {
     applied: ['0010_tables.sql', 'functions/answer.sql', 'functions/count_things.sql'],
     version: 10,
+    isNewer: false,
   });
   t.deepEqual((await migrate({ databaseUrl: url, directory })).applied, []);
   await write(directory, { 'functions/answer.sql': answer(42) });

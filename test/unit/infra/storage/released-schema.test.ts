@@ -74,6 +74,25 @@ test('each release has a protocol version of its own and speaks that of the rele
   t.deepEqual(spokenProtocols, { min: before ?? protocolVersion, max: protocolVersion });
 });
 
+test('the guide lists the protocol and the schema of each release', async (t) => {
+  const guide = await readFile('docs/guides/upgrade.md', 'utf8');
+  for (const { version: name, protocol } of releases) {
+    const schema = Math.max(
+      ...Object.keys(releases.find((one) => one.version === name)?.numbered ?? {}).map((file) =>
+        Number(file.slice(0, 4)),
+      ),
+    );
+    const row = new RegExp(
+      `^\\| ${name.replace(/\.\d+$/, '')} \\| ${protocol} \\| [\\d, ]+ \\| ${schema} \\|`,
+      'm',
+    );
+    t.regex(guide, row);
+  }
+  const own = version.replace(/\.\d+(?:-\w+)?$/, '');
+  const { min, max } = spokenProtocols;
+  t.true(guide.includes(`| ${own} | ${max} | ${min}, ${max} |`), `a row for ${own}`);
+});
+
 test('a file serves nodes that know the schema of the release before it', (t) => {
   const release = (name: string, numbers: readonly string[]) => ({
     version: name,

@@ -20,6 +20,7 @@ export function useCluster() {
   const query = useQuery({
     queryKey: operatorKey('cluster'),
     queryFn: ({ signal }) => take(operatorApi.GET('/api/v1/cluster', { signal })),
+    select: ({ data }) => whole(data),
     refetchInterval: readEveryMs,
     // The next reading is the retry.
     retry: false,
@@ -27,6 +28,22 @@ export function useCluster() {
   });
   const liveness: Liveness = query.isError ? 'connecting' : 'live';
   return { query, liveness };
+}
+
+type Reported = Omit<Cluster, 'nodes' | 'leaving' | 'changes'> &
+  Partial<Pick<Cluster, 'leaving' | 'changes'>> & {
+    readonly nodes: readonly (Omit<ClusterNode, 'lease_age_ms' | 'loop_lag'> &
+      Partial<Pick<ClusterNode, 'lease_age_ms' | 'loop_lag'>>)[];
+  };
+
+/** During a rolling upgrade a node of version 0.1 may answer, which does not tell all of it. */
+function whole({ nodes, leaving = [], changes = [], ...rest }: Reported): Cluster {
+  const told = nodes.map(({ lease_age_ms = null, loop_lag = null, ...node }) => ({
+    ...node,
+    lease_age_ms,
+    loop_lag,
+  }));
+  return { ...rest, nodes: told, leaving, changes };
 }
 
 export const partColours = [1, 2, 3, 4, 5, 6].map((part) => `var(--part-${part})`);

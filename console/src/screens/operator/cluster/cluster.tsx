@@ -26,7 +26,7 @@ function ClusterScreen() {
       actions={<LivenessMark liveness={liveness} />}
     >
       <Loaded query={query}>
-        {({ data }) => (
+        {(data) => (
           <>
             {query.isError && (
               <p role="alert" className="rounded-md bg-warn-soft px-3 py-2 text-sm text-warn">
