@@ -31,7 +31,7 @@ const environments: Readonly<Record<string, Readonly<Record<string, string>>>> =
 /** What the commands of a page print. Every other page only has to succeed. */
 const printed: Readonly<Record<string, readonly RegExp[]>> = {
   'README.md': [/"chunk":" Troupe!"/, /echo: Hello! echo: Hello!/, /"outcome":"COMPLETED"/, /type: 'done'/],
-  'docs/start.md': [/"chunk":" Troupe!"/, /What do you remember\?[^]*And now\?/],
+  'docs/start.md': [/"chunk":" Troupe!"/, /"content":"What do you remember\?"[^]*"content":"And now\?"/],
   'docs/guides/use-from-python.md': [/^echo: What are actors\?$/m, /X-Webhook-Signature/],
   'docs/guides/declare-agents-in-files.md': [/create agent support/, /Nothing changes\.\n$/],
   'docs/guides/add-a-setting.md': [
