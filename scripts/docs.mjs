@@ -13,6 +13,10 @@ if (!['build', 'dev'].includes(task)) {
   process.stderr.write('Usage: node scripts/docs.mjs build|dev\n');
   process.exit(2);
 }
+if (!existsSync(fileURLToPath(new URL('../dist/src', import.meta.url)))) {
+  process.stderr.write('docs: the reference is made of the built product: run "npm run build" first\n');
+  process.exit(1);
+}
 if (!existsSync(`${folder}node_modules/.package-lock.json`)) {
   process.stderr.write('docs: installing the site generator, only once: npm ci in site\n');
   run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel', 'error'], { cwd: folder });

@@ -1,5 +1,5 @@
 // Every block of the documentation is run or checked; what cannot be run here says why, in the page and in this test's log.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -21,7 +21,7 @@ const blocks = pagesWithBlocks().flatMap(blocksOf);
 const reasons = JSON.parse(readFileSync('site/reasons.json', 'utf8')) as Readonly<Record<string, string>>;
 const languages = ['mermaid', 'text', 'html', 'sh', 'js', 'ts', 'tsx', 'python', 'json', 'yaml'];
 const runnable = ['sh', 'js', 'python', 'yaml'];
-const knownWords = ['continues', 'exit', 'from', 'is', 'run', 'tested-by', 'not-run'];
+const knownWords = ['continues', 'exit', 'from', 'is', 'run', 'start', 'tested-by', 'not-run'];
 
 /** What a reader of a page has besides an installation. */
 const environments: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -31,7 +31,7 @@ const environments: Readonly<Record<string, Readonly<Record<string, string>>>> =
 /** What the commands of a page print. Every other page only has to succeed. */
 const printed: Readonly<Record<string, readonly RegExp[]>> = {
   'README.md': [/"chunk":" Troupe!"/, /echo: Hello! echo: Hello!/, /"outcome":"COMPLETED"/, /type: 'done'/],
-  'docs/start.md': [/"chunk":" Troupe!"/, /What do you remember\?[^]*And now\?/],
+  'docs/start.md': [/"chunk":" Troupe!"/, /"content":"What do you remember\?"[^]*"content":"And now\?"/],
   'docs/guides/use-from-python.md': [/^echo: What are actors\?$/m, /X-Webhook-Signature/],
   'docs/guides/declare-agents-in-files.md': [/create agent support/, /Nothing changes\.\n$/],
   'docs/guides/add-a-setting.md': [
@@ -47,8 +47,11 @@ const printed: Readonly<Record<string, readonly RegExp[]>> = {
 };
 
 const at = ({ page, line }: Block): string => `${page}:${line}`;
-const isRunHere = ({ language, words }: Block): boolean =>
-  runnable.includes(language) && !['run', 'tested-by', 'not-run'].some((word) => word in words);
+const isOfOwnTest = ({ words }: Block): boolean => 'run' in words || 'start' in words;
+const isRunHere = (block: Block): boolean =>
+  runnable.includes(block.language) &&
+  !isOfOwnTest(block) &&
+  !['tested-by', 'not-run'].some((word) => word in block.words);
 const isProgram = (block: Block): boolean => isRunHere(block) && block.language !== 'yaml';
 
 test('each block has a language and words that the tests know; what is not run has a reason', (t) => {
@@ -73,10 +76,19 @@ test('each block has a language and words that the tests know; what is not run h
 });
 
 test('a block that a test of its own runs belongs to a page that the test names', (t) => {
-  const tests = ['test/e2e/channel-guides.test.ts'].map((file) => readFileSync(file, 'utf8')).join('\n');
-  for (const block of blocks.filter(({ words }) => 'run' in words)) {
-    const name = block.page.replace(/^.*\//, '').replace(/\.md$/, '');
-    t.true(tests.includes(`'${name}'`), `${at(block)}: no test follows ${name}`);
+  const tests = readdirSync('test/e2e', { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts') && !name.startsWith('documentation'))
+    .map((name) => readFileSync(join('test/e2e', name), 'utf8'))
+    .filter((text) => text.includes('sh run'));
+  for (const block of blocks.filter(isOfOwnTest)) {
+    const name = block.page.replace(/\.md$/, '').replace(/^.*\//, '');
+    const names = block.page.startsWith('examples/')
+      ? ["readdirSync('examples'"]
+      : [`'${name}'`, `${name}.md`];
+    t.true(
+      tests.some((text) => names.some((named) => text.includes(named))),
+      `${at(block)}: no test follows ${name}`,
+    );
   }
 });
 

@@ -5,7 +5,7 @@
 //   exit=3                it ends with this code
 //   from=src/some/file    an excerpt of that file, in order, shortened at lines of "// …"
 //   is=MailConfig         JSON in the form of this schema of docs/openapi.json, or of a file of settings
-//   run                   a test file that names the page runs it
+//   run, start            a test file that names the page runs it, or starts its node with these settings
 //   tested-by=test/…      that test file runs the same
 //   not-run=docker        not run, for the reason in site/reasons.json
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -31,12 +31,14 @@ const alone = [
   'migrations/README.md',
 ];
 
-/** Every page of the site but the examples, whose own tests run what their pages say. */
+/** Every page of the site. */
 export function pagesWithBlocks(): readonly string[] {
-  const below = readdirSync('docs', { recursive: true, encoding: 'utf8' }).map((name) => join('docs', name));
-  return [...alone, ...below.filter((name) => name.endsWith('.md'))]
-    .filter((page) => existsSync(page))
-    .toSorted();
+  const folders = ['docs', 'examples'].filter((folder) => existsSync(folder));
+  const below = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  );
+  const pages = below.filter((name) => name.endsWith('.md') && !name.includes('node_modules'));
+  return [...alone.filter((page) => existsSync(page)), ...pages].toSorted();
 }
 
 export function blocksOf(page: string): readonly Block[] {
