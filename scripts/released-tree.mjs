@@ -53,12 +53,13 @@ export async function buildReleased(commit) {
         const modules = join(root, workspace, 'node_modules');
         if (existsSync(modules)) symlinkSync(modules, join(unpacked, workspace, 'node_modules'));
       }
-      // Of the whole build only what a node runs: no pages.
-      const program = `import('./scripts/build.mjs').then(({ buildPlatform }) => buildPlatform(true))`;
-      execFileSync(process.execPath, ['-e', program], { cwd: unpacked, stdio: 'inherit' });
     } else {
-      execFileSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: unpacked, stdio: 'inherit' });
+      // Without scripts, of which one would also bundle the pages: no node of the roll shows any.
+      const words = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+      execFileSync('npm', words, { cwd: unpacked, stdio: 'inherit' });
     }
+    const program = `import('./scripts/build.mjs').then(({ buildPlatform }) => buildPlatform(true))`;
+    execFileSync(process.execPath, ['-e', program], { cwd: unpacked, stdio: 'inherit' });
     writeFileSync(join(unpacked, '.complete'), '');
     rmSync(folder, { recursive: true, force: true });
     renameSync(unpacked, folder);

@@ -56,7 +56,7 @@ async function expectDoctor({ databaseUrl, redisUrl, dataDir }: NodeProcesses, e
   const isTold = async (): Promise<boolean> => {
     const program = runProgram('dist/test/support/servers/node-program.js', ['doctor'], environment);
     await program.ended;
-    found = /nodes: .*/.exec(program.output())?.[0] ?? program.output();
+    found = /^ +\S+ +nodes: .*/m.exec(program.output())?.[0] ?? program.output();
     return found.includes(expected);
   };
   await eventually(isTold, { timeoutMs: 30_000, what: `the doctor tells: ${expected}` }).catch(
