@@ -3,7 +3,6 @@
 -- refuses the form of its text.
 alter table api_keys
   add column origins text[],
-  add column agent_ids uuid[],
-  add constraint api_keys_public check ((origins is null) = (agent_ids is null));
+  add column agent_ids uuid[];
 
 grant update (origins, agent_ids) on api_keys to troupe_app;

@@ -28,6 +28,14 @@ test.serial('a change is found in the audit with its fields', async (t) => {
   await press(page, 'Close');
   await page.waitForSelector('[role=dialog]', { hidden: true });
   t.deepEqual(await axe(page), []);
+  // A change of somebody else appears by itself.
+  await page.goto(`${node.client.baseUrl}/audit`);
+  await shows(page, 'Live');
+  t.is(
+    (await asOwner(node, 'POST', '/api/secrets', { name: 'live_one', value: 'x', kind: 'generic' })).status,
+    201,
+  );
+  await shows(page, 'secrets.create');
   await page.locator('::-p-aria([name="Action"][role="searchbox"])').fill('nothing.done');
   await shows(page, 'No entry matches');
   t.regex(page.url(), /action=nothing/, 'the filter is in the address');

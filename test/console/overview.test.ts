@@ -1,10 +1,17 @@
 import test from 'ava';
+import type { Page } from 'puppeteer-core';
+import { asOwner, createTrigger } from '../support/builders/triggers.js';
 import { axe, expectNoConsoleErrors, fitsPhone, openConsole, shows } from '../support/clients/console.js';
 import { ask } from '../support/clients/direct-calls.js';
+import { ownerView } from '../support/database/owner-view.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 
 const shared = sharedNode(test);
+
+/** Where the things that need attention lead to. */
+const linksOf = (page: Page): Promise<readonly string[]> =>
+  page.$$eval('[aria-label="Needs attention"] a', (links) => links.map(({ pathname }) => pathname));
 
 test.serial('the overview shows calls and turns as they happen, and what waits', async (t) => {
   const node = await shared.tenant(t);
@@ -35,6 +42,40 @@ test.serial('the overview shows calls and turns as they happen, and what waits',
   await client.call('POST', `/api/v1/sessions/${session}/handoff`, { key: bootstrap.api_key, body: {} });
   await shows(page, '1 conversation is with people');
   await page.waitForSelector('canvas');
+
+  // What else needs a person: a trigger whose turns fail, an answer that nobody took, budgets that are nearly spent.
+  const trigger = await createTrigger(node, { auth: { type: 'none' } });
+  const key = await asOwner(node, 'POST', '/api/keys', {
+    name: 'Nightly',
+    budget: { usd: 1, period: 'month' },
+  });
+  t.is(key.status, 201, key.text);
+  const tenantPath = `/api/tenants/${bootstrap.tenant_id}`;
+  const budget = { budget: { usd: 1, period: 'day' } };
+  t.is((await asOwner(node, 'PATCH', tenantPath, budget)).status, 200);
+  const owner = await ownerView(node.databaseUrl);
+  await owner.query(`update executions set status = 'failed', trigger_id = $2 where tenant_id = $1`, [
+    bootstrap.tenant_id,
+    trigger.id,
+  ]);
+  await owner.query(
+    `insert into deliveries (tenant_id, id, session_id, trigger_id, key, status, chunk_total, sealed, last_error,
+       finished_at)
+     values ($1, gen_random_uuid(), $2, $3, 'one', 'delivery_failed', 1, 'none', 'Connection refused', now())`,
+    [bootstrap.tenant_id, session, trigger.id],
+  );
+  await owner.query('update usage_rows set cost = 0.45, key_id = $2 where tenant_id = $1', [
+    bootstrap.tenant_id,
+    key.json.data.id,
+  ]);
+  await owner.end();
+  await page.reload();
+  await shows(page, '1 conversation is with people');
+  await shows(page, 'failed 1 time in the last day');
+  await shows(page, '1 answer was not delivered');
+  await shows(page, 'The budget of the tenant is spent to 90 %');
+  await shows(page, 'The budget of the key Nightly is spent to 90 %');
+  t.deepEqual(await linksOf(page), ['/inbox', '/triggers', `/triggers/${trigger.id}`, '/usage', '/usage']);
   t.deepEqual(await axe(page), []);
   await fitsPhone(page);
   expectNoConsoleErrors(t, visit);

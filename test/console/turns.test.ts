@@ -40,6 +40,14 @@ test.serial('a turn shows its models, tools and attempts, and is compared with a
   await page.reload();
   await shows(page, '"parcel": "at the depot"');
   t.deepEqual(await axe(page), []);
+  // The last model call saw the question, the call of the tool and its result.
+  await page.goto(`${node.client.baseUrl}/turns/${execution_id}?step=3`);
+  await page.locator('[aria-label="What the model saw"] summary').click();
+  await shows(page, 'Result of lookup');
+  const seen = (await page.$eval('[aria-label="What the model saw"] ol', (list) => list.textContent)) ?? '';
+  t.regex(seen, /Where is my parcel\?.*lookup.*Result of lookup.*at the depot/s);
+  t.notRegex(seen, /It is \*\*/, 'its own answer came later');
+  t.deepEqual(await axe(page), []);
   openai.script(saying('It is somewhere.'));
   await press(page, 'Compare');
   await page.waitForSelector('form textarea');

@@ -1,5 +1,6 @@
 import { QueryClient, useInfiniteQuery, type UseInfiniteQueryResult } from '@tanstack/react-query';
 import { useSession } from '../session/use-session';
+import type { Liveness } from './realtime';
 import { ApiError, ConnectionError } from './errors';
 
 /** Another attempt helps only where no answer came, or where the node said that it may. */
@@ -31,9 +32,17 @@ export interface Pages<Row> {
   readonly rows: readonly Row[];
   readonly query: UseInfiniteQueryResult;
   readonly more: (() => void) | undefined;
+  /** Whether new rows appear by themselves. */
+  readonly liveness: Liveness;
 }
 
-/** A list that continues with a cursor. `read` fetches one page. */
+/** A list that nothing tells of is read again so often, while somebody looks. */
+export const liveEveryMs = 3_000;
+
+/**
+ * A list that continues with a cursor. `read` fetches one page. `live`: the first page is read again every few seconds; a
+ * page that nobody sees reads nothing, nor does one with older rows, which would move below the reader.
+ */
 export function usePages<Row>(
   key: readonly unknown[],
   read: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<Row>>,
@@ -44,14 +53,15 @@ export function usePages<Row>(
 
 export interface PagesOptions {
   readonly enabled?: boolean;
-  readonly refetchInterval?: number;
+  readonly live?: boolean;
+  readonly refetchInterval?: number | false;
 }
 
 /** The same for a list of no tenant: `queryKey` is whole. */
 export function usePagesOf<Row>(
   queryKey: readonly unknown[],
   read: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<Row>>,
-  options: PagesOptions = {},
+  { live = false, refetchInterval = false, ...options }: PagesOptions = {},
 ): Pages<Row> {
   const query = useInfiniteQuery({
     queryKey,
@@ -59,10 +69,14 @@ export function usePagesOf<Row>(
     queryFn: ({ pageParam, signal }) => read(pageParam, signal),
     getNextPageParam: (page: Page<Row>) => page.next,
     ...options,
+    refetchInterval: ({ state }) =>
+      live ? (state.data?.pages.length ?? 1) === 1 && liveEveryMs : refetchInterval,
   });
+  const isLive = live && query.data?.pages.length === 1;
   return {
     rows: query.data?.pages.flatMap((page) => page.rows) ?? [],
     query,
     more: query.hasNextPage && !query.isFetchingNextPage ? () => void query.fetchNextPage() : undefined,
+    liveness: !isLive ? 'off' : query.isError ? 'connecting' : 'live',
   };
 }

@@ -7,6 +7,7 @@ import { Badge } from '../../ui/badge';
 import { CopyAs } from '../../ui/copy-as';
 import { type Column, PagedTable } from '../../ui/data-table';
 import { Filters, FilterText } from '../../ui/filters';
+import { LivenessMark } from '../../ui/liveness-mark';
 import { Page } from '../../ui/page';
 import { Empty, Forbidden } from '../../ui/states';
 import { Time } from '../../ui/time';
@@ -30,7 +31,7 @@ function Audit() {
       const answer = await take(api.GET('/api/v1/audit', { params: { query }, signal }));
       return { rows: answer.data, next: answer.next_cursor ?? undefined };
     },
-    { enabled: mayRead },
+    { enabled: mayRead, live: true },
   );
   if (!mayRead) {
     return (
@@ -46,7 +47,12 @@ function Audit() {
     <Page
       title="Audit"
       description="Who changed what, from where, and what was refused."
-      actions={<CopyAs request={{ method: 'GET', path: `/api/v1/audit?${new URLSearchParams(given)}` }} />}
+      actions={
+        <>
+          <LivenessMark liveness={pages.liveness} />
+          <CopyAs request={{ method: 'GET', path: `/api/v1/audit?${new URLSearchParams(given)}` }} />
+        </>
+      }
     >
       <Filters>
         <FilterText label="Action" value={filter.action} onChange={(action) => open({ action })} />

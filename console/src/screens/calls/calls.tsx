@@ -2,14 +2,13 @@ import { createLazyRoute, Link, useNavigate } from '@tanstack/react-router';
 import type { paths } from '#api/openapi';
 import { useAgentNames } from '../../api/agent-names';
 import { api, take, tenantHeader } from '../../api/client';
-import { queries, useKey, usePages } from '../../api/queries';
-import { useRealtime } from '../../api/realtime';
-import { useThrottled } from '../../api/throttled';
+import { usePages } from '../../api/queries';
 import { useAllowed } from '../../session/use-session';
 import { StatusBadge } from '../../ui/badge';
 import { CopyAs } from '../../ui/copy-as';
 import { type Column, PagedTable } from '../../ui/data-table';
 import { Filters, FilterSelect, FilterText } from '../../ui/filters';
+import { LivenessMark } from '../../ui/liveness-mark';
 import { count, dollars } from '../../ui/numbers';
 import { Page } from '../../ui/page';
 import { Empty, Forbidden } from '../../ui/states';
@@ -28,9 +27,6 @@ function Calls() {
   const names = useAgentNames();
   const mayRead = useAllowed('telemetry:read');
   const filter = { status, model, agent_id: agent };
-  const listKey = useKey('calls');
-  const readAgain = useThrottled(() => void queries.invalidateQueries({ queryKey: listKey }), 2_000);
-  useRealtime(readAgain, readAgain);
   const pages = usePages(
     ['calls', filter],
     async (cursor, signal) => {
@@ -42,7 +38,7 @@ function Calls() {
         next: pagination.page < pagination.pages ? String(pagination.page + 1) : undefined,
       };
     },
-    { enabled: mayRead },
+    { enabled: mayRead, live: true },
   );
   if (!mayRead) {
     return (
@@ -61,13 +57,16 @@ function Calls() {
       title="Calls"
       description="Every call of a model: direct calls and those of agents."
       actions={
-        <CopyAs
-          request={{
-            method: 'GET',
-            path: `/api/telemetry/logs?${new URLSearchParams(given.map(([name, value]) => [name, value]))}`,
-            mcp: { tool: 'list_telemetry_logs', arguments: Object.fromEntries(given) },
-          }}
-        />
+        <>
+          <LivenessMark liveness={pages.liveness} />
+          <CopyAs
+            request={{
+              method: 'GET',
+              path: `/api/telemetry/logs?${new URLSearchParams(given.map(([name, value]) => [name, value]))}`,
+              mcp: { tool: 'list_telemetry_logs', arguments: Object.fromEntries(given) },
+            }}
+          />
+        </>
       }
     >
       <Filters>

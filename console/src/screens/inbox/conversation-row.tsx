@@ -12,16 +12,14 @@ export const ConversationRow = memo(function ConversationRow({
   agent,
   selected,
   open,
-  index,
   step,
 }: {
   readonly conversation: Conversation;
   readonly agent: string | undefined;
   readonly selected: boolean;
   readonly open: (id: string) => void;
-  readonly index: number;
   /** Goes on to another line with the keyboard. */
-  readonly step: (event: KeyboardEvent, from: number) => void;
+  readonly step: (event: KeyboardEvent, from: string) => void;
 }) {
   const { session_id: id, last_message: last, last_interaction, channel } = conversation;
   return (
@@ -29,7 +27,7 @@ export const ConversationRow = memo(function ConversationRow({
       type="button"
       aria-current={selected ? 'true' : undefined}
       data-session={id}
-      onKeyDown={(event) => step(event, index)}
+      onKeyDown={(event) => step(event, id)}
       onClick={() => open(id)}
       className={cx(
         'flex h-full w-full flex-col justify-center gap-0.5 border-b border-l-2 border-line px-3 text-left focus-visible:-outline-offset-2',

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useCallback, useEffect } from 'react';
+import { type KeyboardEvent, useCallback, useEffect, useRef } from 'react';
 import { useAgentNames } from '../../api/agent-names';
 import { cx } from '../../ui/cx';
 import { showLine, useLinesOnScreen } from '../../ui/lines-on-screen';
@@ -34,13 +34,20 @@ export function ListPane({
     if (!complete && error === null && end >= rows.length - aheadRows) more();
   }, [complete, error, end, rows.length, more]);
 
+  // A line whose conversation did not change is not drawn again: what it gets stays the same while others move it.
+  const shown = useRef(rows);
+  useEffect(() => {
+    shown.current = rows;
+  });
   const step = useCallback(
-    (event: KeyboardEvent, from: number): void => {
+    (event: KeyboardEvent, fromId: string): void => {
       const by = steps[event.key];
       if (by === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
       event.preventDefault();
-      const to = Math.min(rows.length - 1, Math.max(0, from + by));
-      const next = rows[to];
+      const all = shown.current;
+      const from = all.findIndex(({ session_id: id }) => id === fromId);
+      const to = Math.min(all.length - 1, Math.max(0, from + by));
+      const next = all[to];
       if (next === undefined) return;
       if (box.current !== null) showLine(box.current, to, rowHeight);
       open(next.session_id);
@@ -49,7 +56,7 @@ export function ListPane({
         box.current?.querySelector<HTMLElement>(`[data-session="${next.session_id}"]`)?.focus(),
       );
     },
-    [rows, open, box],
+    [open, box],
   );
 
   if (rows.length === 0) {
@@ -89,7 +96,6 @@ export function ListPane({
                 agent={names.get(row.agent_id)}
                 selected={row.session_id === selected}
                 open={open}
-                index={index}
                 step={step}
               />
             </li>

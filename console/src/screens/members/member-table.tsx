@@ -18,6 +18,7 @@ export function MemberTable({ mayWrite }: { readonly mayWrite: boolean }) {
   const { user } = useSession();
   const { id, role: own } = useTenant();
   const [removed, setRemoved] = useState<Member>();
+  const [withKeys, setWithKeys] = useState(false);
   const readAgain = () => queries.invalidateQueries({ queryKey: listKey });
   const pathOf = ({ user_id: userId }: Member) => ({ id, userId });
   // Nobody changes oneself here, nor a person with a higher role.
@@ -47,7 +48,10 @@ export function MemberTable({ mayWrite }: { readonly mayWrite: boolean }) {
               given: rolesGivenBy(own),
               mayChange,
               change,
-              remove: setRemoved,
+              remove: (member) => {
+                setWithKeys(false);
+                setRemoved(member);
+              },
             })}
           />
           <Confirm
@@ -57,13 +61,22 @@ export function MemberTable({ mayWrite }: { readonly mayWrite: boolean }) {
             verb="Remove"
             action={async () => {
               if (removed === undefined) return;
-              const params = { path: pathOf(removed) };
+              const params = { path: pathOf(removed), query: { revoke_keys: withKeys } };
               await take(api.DELETE('/api/tenants/{id}/members/{userId}', { params }));
               await readAgain();
               succeeded('The member was removed', removed.email);
             }}
           >
-            The person loses access to this tenant at once. What they made stays.
+            <p>The person loses access to this tenant at once. What they made stays.</p>
+            <label className="mt-3 flex items-center gap-2 text-text">
+              <input
+                type="checkbox"
+                className="size-4 accent-accent"
+                checked={withKeys}
+                onChange={({ target }) => setWithKeys(target.checked)}
+              />
+              Revoke the API keys that they made too
+            </label>
           </Confirm>
         </>
       )}

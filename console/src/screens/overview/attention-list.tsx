@@ -4,7 +4,8 @@ import { entries } from '../../frame/entries';
 import { Badge } from '../../ui/badge';
 import { Card } from '../../ui/page';
 import { Loaded } from '../../ui/states';
-import { type Attention, useAttention } from './attention';
+import { useAttention } from './attention';
+import type { Attention } from './attention-item';
 
 const words = { bad: 'Failed', warn: 'Waits', accent: 'Open', good: 'Fine', neutral: 'Note' } as const;
 

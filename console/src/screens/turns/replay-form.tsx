@@ -8,15 +8,16 @@ import { FormProblem, SelectField, TextArea } from '../../ui/field';
 import { Markdown } from '../../ui/markdown';
 import { count, dollars } from '../../ui/numbers';
 import { duration } from '../../ui/time';
-import type { ReplayInput } from './replay';
+
 import type { Execution } from './turn-data';
+import type { TurnInput } from './turn-input';
 
 export function ReplayForm({
   execution,
   input,
 }: {
   readonly execution: Execution;
-  readonly input: ReplayInput;
+  readonly input: TurnInput;
 }) {
   const models = useQuery({
     queryKey: useKey('models'),

@@ -1,43 +1,12 @@
-import { useQuery } from '@tanstack/react-query';
-import { api, take } from '../../api/client';
-import { useKey } from '../../api/queries';
 import { Card } from '../../ui/page';
 import { Loaded } from '../../ui/states';
 import { ReplayForm } from './replay-form';
 import type { Execution } from './turn-data';
-
-export interface ReplayInput {
-  readonly system: string;
-  readonly history: readonly { readonly role: 'user' | 'assistant'; readonly content: string }[];
-  readonly message: string;
-}
+import { useTurnInput } from './turn-input';
 
 /** The same question to another model, or with another prompt, beside the answer of the turn. */
 export function Replay({ execution }: { readonly execution: Execution }) {
-  const { id, session_id: sessionId, agent_id: agentId } = execution;
-  const query = useQuery({
-    queryKey: useKey('turn input', id),
-    queryFn: async ({ signal }): Promise<ReplayInput> => {
-      const messages = api.GET('/api/v1/sessions/{id}/messages', {
-        params: { path: { id: sessionId ?? '' }, query: { order: 'desc', limit: 100 } },
-        signal,
-      });
-      const agent = api.GET('/api/agents/{id}', { params: { path: { id: agentId } }, signal });
-      const [{ data: newestFirst }, { data: definition }] = await Promise.all([take(messages), take(agent)]);
-      const all = newestFirst.toReversed();
-      const at = all.findIndex(({ execution_id: one, role }) => one === id && role === 'user');
-      return {
-        system: definition.llm_config.system_prompt ?? '',
-        history: all
-          .slice(0, Math.max(0, at))
-          .filter(({ content }) => content !== '')
-          .slice(-20)
-          .map(({ role, content }) => ({ role, content })),
-        message: all[at]?.content ?? '',
-      };
-    },
-    staleTime: Number.POSITIVE_INFINITY,
-  });
+  const query = useTurnInput(execution);
   return (
     <Card title="Compare with another model or prompt">
       <Loaded query={query}>{(input) => <ReplayForm execution={execution} input={input} />}</Loaded>

@@ -7,7 +7,8 @@ import { Card, Facts } from '../../ui/page';
 import { duration, Time } from '../../ui/time';
 import { AttemptsTable } from '../../ui/attempts-table';
 import type { Span } from './spans';
-import { type Execution, isOver, type TurnCall } from './turn-data';
+import { SeenMessages } from './seen-messages';
+import { type Execution, isOver, readableJson, type Step, type TurnCall } from './turn-data';
 
 /** What one bar of the waterfall holds: what went in, what came out, what it took. */
 export function SpanDetail({
@@ -34,7 +35,7 @@ export function SpanDetail({
         {span.attempt !== undefined && <AttemptsTable attempts={[span.attempt]} />}
         {span.kind === 'tool' && <ToolDetail detail={span.step?.detail ?? {}} />}
         {(span.kind === 'model' || span.kind === 'intent') && (
-          <ModelDetail detail={span.step?.detail ?? {}} call={span.call} />
+          <ModelDetail step={span.step} call={span.call} execution={execution} />
         )}
         {span.kind === 'agent' && (
           <p className="text-sm text-muted">
@@ -89,26 +90,17 @@ function ToolDetail({ detail }: { readonly detail: Detail }) {
   return (
     <>
       <Part title="Arguments, as the model wrote them">
-        <Code text={pretty(given)} label="Arguments" />
+        <Code text={readableJson(given)} label="Arguments" />
       </Part>
       <Part title="Result, as the model saw it">
         {result === undefined ? (
           <p className="text-sm text-muted">Not yet.</p>
         ) : (
-          <Code text={pretty(result)} label="Result" />
+          <Code text={readableJson(result)} label="Result" />
         )}
       </Part>
     </>
   );
-}
-
-function pretty(value: unknown): string {
-  if (typeof value !== 'string') return JSON.stringify(value ?? null, null, 2);
-  try {
-    return JSON.stringify(JSON.parse(value), null, 2);
-  } catch {
-    return value;
-  }
 }
 
 interface AnswerPart {
@@ -117,11 +109,25 @@ interface AnswerPart {
   readonly name?: string;
 }
 
-function ModelDetail({ detail, call }: { readonly detail: Detail; readonly call: TurnCall | undefined }) {
+function ModelDetail({
+  step,
+  call,
+  execution,
+}: {
+  readonly step: Step | undefined;
+  readonly call: TurnCall | undefined;
+  readonly execution: Execution;
+}) {
+  const detail: Detail = step?.detail ?? {};
   const parts = Array.isArray(detail['parts']) ? (detail['parts'] as readonly AnswerPart[]) : [];
   const { stop, intent } = detail;
   return (
     <>
+      {step?.kind === 'model' && execution.session_id !== null && (
+        <Part title="What the model saw">
+          <SeenMessages step={step} execution={execution} />
+        </Part>
+      )}
       {call !== undefined && (
         <Part title="What the model saw last (the beginning, as the ledger keeps it)">
           <Code text={call.input_preview === '' ? '(not kept)' : call.input_preview} label="Input" />

@@ -60,3 +60,13 @@ export function useTurn(id: string) {
   });
   return { execution, calls: calls.data?.data ?? [], events, refresh };
 }
+
+/** A value as text; JSON within a text is indented. */
+export function readableJson(value: unknown): string {
+  if (typeof value !== 'string') return JSON.stringify(value ?? null, null, 2);
+  try {
+    return JSON.stringify(JSON.parse(value), null, 2);
+  } catch {
+    return value;
+  }
+}

@@ -10,6 +10,7 @@ import { StatusBadge } from '../../ui/badge';
 import { CopyAs } from '../../ui/copy-as';
 import { type Column, PagedTable } from '../../ui/data-table';
 import { Filters, FilterSelect, FilterText } from '../../ui/filters';
+import { LivenessMark } from '../../ui/liveness-mark';
 import { count, dollars } from '../../ui/numbers';
 import { Page } from '../../ui/page';
 import { Empty, Forbidden } from '../../ui/states';
@@ -62,11 +63,15 @@ function Turns() {
     ...(status !== undefined && { status }),
     ...(trace !== undefined && { trace_id: trace }),
   };
-  const pages = usePages(['turns', query], async (cursor, signal) => {
-    const params = { query: { ...query, limit: 50, ...(cursor !== undefined && { cursor }) } };
-    const { data, next_cursor } = await take(api.GET('/api/v1/executions', { params, signal }));
-    return { rows: data, next: next_cursor ?? undefined };
-  });
+  const pages = usePages(
+    ['turns', query],
+    async (cursor, signal) => {
+      const params = { query: { ...query, limit: 50, ...(cursor !== undefined && { cursor }) } };
+      const { data, next_cursor } = await take(api.GET('/api/v1/executions', { params, signal }));
+      return { rows: data, next: next_cursor ?? undefined };
+    },
+    { live: true },
+  );
   const change = (filters: Partial<Record<keyof TurnsSearch, string | undefined>>): void =>
     void navigate({ to: '/turns', search: (old) => ({ ...old, ...filters }) as TurnsSearch, replace: true });
   return (
@@ -74,13 +79,16 @@ function Turns() {
       title="Turns"
       description="Each message that an agent worked on, latest first."
       actions={
-        <CopyAs
-          request={{
-            method: 'GET',
-            path: `/api/v1/executions?${new URLSearchParams(query)}`.replace(/\?$/, ''),
-            mcp: { tool: 'list_executions', arguments: query },
-          }}
-        />
+        <>
+          <LivenessMark liveness={pages.liveness} />
+          <CopyAs
+            request={{
+              method: 'GET',
+              path: `/api/v1/executions?${new URLSearchParams(query)}`.replace(/\?$/, ''),
+              mcp: { tool: 'list_executions', arguments: query },
+            }}
+          />
+        </>
       }
     >
       <Filters>

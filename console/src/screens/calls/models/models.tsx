@@ -65,12 +65,15 @@ function Table({ models, ...choice }: { readonly models: readonly Model[] } & Ch
   const [vendor, setVendor] = useState<string>();
   const [words, setWords] = useState<string>();
   const [now, setNow] = useState<string>();
-  const rows = models.filter(
-    (model) =>
-      (vendor === undefined || model.vendor === vendor) &&
-      (words === undefined || model.id.toLowerCase().includes(words.toLowerCase())) &&
-      (now === undefined || String(model.available) === now),
-  );
+  // Those that can be called come first.
+  const rows = models
+    .toSorted((a, b) => Number(b.available) - Number(a.available))
+    .filter(
+      (model) =>
+        (vendor === undefined || model.vendor === vendor) &&
+        (words === undefined || model.id.toLowerCase().includes(words.toLowerCase())) &&
+        (now === undefined || String(model.available) === now),
+    );
   return (
     <>
       <Filters>
@@ -104,7 +107,12 @@ function Table({ models, ...choice }: { readonly models: readonly Model[] } & Ch
 
 function columnsOf({ chosen, choose }: Choice): readonly Column<Model>[] {
   const columns: readonly Column<Model>[] = [
-    { title: 'Model', cell: ({ id }) => <span className="wrap-anywhere">{id}</span> },
+    {
+      title: 'Model',
+      cell: ({ id }) => (
+        <span className="whitespace-nowrap max-md:whitespace-normal wrap-anywhere">{id}</span>
+      ),
+    },
     { title: 'Tier', wideOnly: true, cell: ({ tier }) => tier },
     {
       title: 'Now',
@@ -121,7 +129,11 @@ function columnsOf({ chosen, choose }: Choice): readonly Column<Model>[] {
     },
     { title: 'Output', numeric: true, cell: ({ price }) => dollars(price.output_per_mtok) },
     { title: 'Context', numeric: true, wideOnly: true, cell: (model) => shortCount(model.context_window) },
-    { title: 'Takes', wideOnly: true, cell: ({ capabilities }) => capabilities.join(', ') },
+    {
+      title: 'Takes',
+      wideOnly: true,
+      cell: ({ capabilities }) => capabilities.join(', ').replaceAll('_', ' '),
+    },
   ];
   if (chosen === undefined || choose === undefined) return columns;
   const cell = ({ id, kind, available }: Model) =>

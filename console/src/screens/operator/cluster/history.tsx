@@ -22,7 +22,7 @@ export function History({ changes }: { readonly changes: readonly RingChange[] }
     <ol className="max-h-96 divide-y divide-line overflow-y-auto" aria-label="Changes of the ring">
       {changes.map((change) => (
         <li key={key(change)} className="flex flex-wrap gap-x-4 gap-y-1 py-2 text-sm">
-          <time dateTime={change.at} title={change.at} className="w-36 shrink-0 text-muted">
+          <time dateTime={change.at} title={change.at} className="w-44 shrink-0 whitespace-nowrap text-muted">
             {moment.format(new Date(change.at))}
           </time>
           <span className="w-16 shrink-0 text-muted">view {change.view.number}</span>

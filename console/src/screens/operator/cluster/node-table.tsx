@@ -1,4 +1,5 @@
 import { Badge, type Tone } from '../../../ui/badge';
+import { cx } from '../../../ui/cx';
 import { type Column, DataTable } from '../../../ui/data-table';
 import { count, percent } from '../../../ui/numbers';
 import { duration } from '../../../ui/time';
@@ -39,7 +40,17 @@ export function NodeTable({
 function columnsOf(cluster: Cluster, onOpen: (process: string) => void): readonly Column<ClusterNode>[] {
   return [
     { title: 'Node', cell: (node) => <Name node={node} cluster={cluster} onOpen={onOpen} /> },
-    { title: 'Standing', cell: ({ standing }) => <Standing standing={standing} /> },
+    {
+      title: 'Standing',
+      cell: ({ standing, residents }) => (
+        <span className="flex flex-wrap items-center gap-1">
+          <Standing standing={standing} />
+          {standing === 'leaving' && (
+            <span className="text-xs whitespace-nowrap text-muted">{count(residents)} actors left</span>
+          )}
+        </span>
+      ),
+    },
     {
       title: 'Slots',
       numeric: true,
@@ -52,14 +63,23 @@ function columnsOf(cluster: Cluster, onOpen: (process: string) => void): readonl
     },
     { title: 'Actors', numeric: true, wideOnly: true, cell: ({ residents }) => count(residents) },
     { title: 'Busy', numeric: true, wideOnly: true, cell: ({ mailboxes }) => count(mailboxes.busy) },
-    { title: 'Mailboxes', numeric: true, wideOnly: true, cell: ({ mailboxes }) => waitingText(mailboxes) },
+    {
+      title: 'Mailboxes',
+      numeric: true,
+      wideOnly: true,
+      cell: ({ mailboxes }) => <span className="whitespace-nowrap">{waitingText(mailboxes)}</span>,
+    },
     { title: 'Lateness', numeric: true, wideOnly: true, cell: (node) => <Lateness node={node} /> },
     {
       title: 'Lease',
       numeric: true,
       wideOnly: true,
       cell: ({ lease_age_ms: ageMs }) =>
-        ageMs === null ? <span className="text-muted">—</span> : duration(ageMs),
+        ageMs === null ? (
+          <span className="text-muted">—</span>
+        ) : (
+          <span className="whitespace-nowrap">{duration(ageMs)}</span>
+        ),
     },
   ];
 }
@@ -91,7 +111,7 @@ function Name({
         {shortName(process)}
       </button>
       {process === cluster.process && (
-        <span className="max-lg:hidden">
+        <span className="max-xl:hidden">
           <Badge>answers here</Badge>
         </span>
       )}
@@ -109,7 +129,7 @@ export function Lateness({ node: { loop_lag: lag } }: { readonly node: ClusterNo
   if (lag === null) return <span className="text-muted">—</span>;
   return (
     <span
-      className={lag.p99_ms > lateMs ? 'text-warn' : ''}
+      className={cx('whitespace-nowrap', lag.p99_ms > lateMs && 'text-warn')}
       title={`Median ${duration(lag.p50_ms)}, most ${duration(lag.max_ms)}`}
     >
       {duration(lag.p99_ms)}

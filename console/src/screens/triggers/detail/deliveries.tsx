@@ -1,12 +1,12 @@
 import { useMutation } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { RotateCcw } from 'lucide-react';
 import { api, take } from '../../../api/client';
 import { queries, useKey, usePages } from '../../../api/queries';
 import { StatusBadge } from '../../../ui/badge';
 import { Button } from '../../../ui/button';
 import { type Column, PagedTable } from '../../../ui/data-table';
 import { Filters, FilterSelect } from '../../../ui/filters';
+import { LivenessMark } from '../../../ui/liveness-mark';
 import { Empty } from '../../../ui/states';
 import { Time } from '../../../ui/time';
 import { failed, succeeded } from '../../../ui/toasts';
@@ -22,13 +22,17 @@ export function Deliveries({ triggerId }: { readonly triggerId: string }) {
   const navigate = route.useNavigate();
   const status = statuses.find((one) => one === asked);
   const key = useKey('triggers', triggerId, 'deliveries');
-  const pages = usePages<Delivery>(['triggers', triggerId, 'deliveries', status], async (cursor, signal) => {
-    const query = { trigger_id: triggerId, limit: 50, cursor, status };
-    const { data, next_cursor: next } = await take(
-      api.GET('/api/v1/deliveries', { params: { query }, signal }),
-    );
-    return { rows: data, next: next ?? undefined };
-  });
+  const pages = usePages<Delivery>(
+    ['triggers', triggerId, 'deliveries', status],
+    async (cursor, signal) => {
+      const query = { trigger_id: triggerId, limit: 50, cursor, status };
+      const { data, next_cursor: next } = await take(
+        api.GET('/api/v1/deliveries', { params: { query }, signal }),
+      );
+      return { rows: data, next: next ?? undefined };
+    },
+    { live: true },
+  );
   const replay = useMutation({
     mutationFn: (id: string) =>
       take(api.POST('/api/v1/deliveries/{id}/replay', { params: { path: { id } } })),
@@ -54,12 +58,7 @@ export function Deliveries({ triggerId }: { readonly triggerId: string }) {
             }
           />
         </Filters>
-        <Button
-          icon={<RotateCcw size={14} aria-hidden />}
-          onClick={() => void queries.invalidateQueries({ queryKey: key })}
-        >
-          Look again
-        </Button>
+        <LivenessMark liveness={pages.liveness} />
       </div>
       <PagedTable
         pages={pages}
