@@ -11,7 +11,7 @@ const outDir = '../dist/console';
 function packed(): Plugin {
   return {
     name: 'packed',
-    closeBundle() {
+    writeBundle() {
       const folder = join(import.meta.dirname, outDir, 'assets');
       for (const name of readdirSync(folder)) {
         if (!/\.(?:js|css|svg)$/.test(name)) continue;

@@ -2,7 +2,7 @@
 // has a stamp of its own: it takes longest, and changes of the platform leave it as it is.
 import '../bin/supported-node.mjs';
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -78,8 +78,31 @@ async function buildWidget(force) {
   writeFileSync(stamp, startedAt.toISOString());
 }
 
+/** The generated sources as a part of the compilation. */
+function describeGenerated() {
+  const folder = join(root, 'generated');
+  const text = JSON.stringify({
+    extends: '../tsconfig.base.json',
+    compilerOptions: {
+      rootDir: '..',
+      outDir: '../dist',
+      tsBuildInfoFile: '../dist/generated.tsbuildinfo',
+      noPropertyAccessFromIndexSignature: false,
+      noUnusedParameters: false,
+      noUnusedLocals: false,
+      erasableSyntaxOnly: false,
+    },
+    include: ['./**/*.ts'],
+  });
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, 'tsconfig.json');
+  if (!existsSync(path) || readFileSync(path, 'utf8') !== text) writeFileSync(path, text);
+}
+
 /** Updates dist/; with `force` it rebuilds regardless of file times. */
 export async function build({ force = false } = {}) {
+  // Before the bundles: the bundler reads every part of tsconfig.json, and fails on one that is not there yet.
+  describeGenerated();
   await generateClient(force);
   await Promise.all([buildPlatform(force), buildConsole(force), buildWidget(force)]);
 }
@@ -105,29 +128,15 @@ export async function buildPlatform(force = false) {
   const hasClient = existsSync(join(root, 'client', 'dist', 'index.js'));
   if (!force && hasClient && watched.every((name) => newest(join(root, name)) <= built)) return;
   const startedAt = new Date();
+  describeGenerated();
   mkdirSync(join(root, 'dist'), { recursive: true });
   const generated = join(root, 'generated', '.built');
   if (force || !existsSync(generated) || newest(join(root, 'proto')) > statSync(generated).mtimeMs) {
     await run('node_modules/@bufbuild/buf/bin/buf', 'generate');
-    writeFileSync(
-      join(root, 'generated', 'tsconfig.json'),
-      JSON.stringify({
-        extends: '../tsconfig.base.json',
-        compilerOptions: {
-          rootDir: '..',
-          outDir: '../dist',
-          tsBuildInfoFile: '../dist/generated.tsbuildinfo',
-          noPropertyAccessFromIndexSignature: false,
-          noUnusedParameters: false,
-          noUnusedLocals: false,
-          erasableSyntaxOnly: false,
-        },
-        include: ['./**/*.ts'],
-      }),
-    );
     writeFileSync(generated, '');
   }
-  await generateClient(force);
+  // Again only where it is missing: a bundler may be reading it.
+  await generateClient(false);
   await run('node_modules/typescript/bin/tsc', '-b');
   // Not dist/console and dist/widget, which another program writes at the same time.
   for (const name of ['bench', 'cluster', 'generated', 'src', 'test']) prune(join(root, 'dist', name));

@@ -9,7 +9,7 @@ const outDir = '../dist/widget';
 function packed(): Plugin {
   return {
     name: 'packed',
-    closeBundle() {
+    writeBundle() {
       const file = join(import.meta.dirname, outDir, 'widget.js');
       const bytes = readFileSync(file);
       writeFileSync(`${file}.br`, brotliCompressSync(bytes));
