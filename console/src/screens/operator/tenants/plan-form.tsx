@@ -24,7 +24,7 @@ export function PlanForm({ tenant: { id, plan, settings } }: { readonly tenant: 
         fields={fields}
         initial={{ plan, ...settings }}
         verb="Change the plan"
-        done="The plan was changed."
+        done={(chosen) => `The tenant is on plan ${chosen}.`}
         submit={async ({ plan: chosen, ...figures }) => {
           // An empty field takes an override away.
           const given = {
@@ -34,8 +34,12 @@ export function PlanForm({ tenant: { id, plan, settings } }: { readonly tenant: 
             key_rpm_max: figures.key_rpm_max ?? null,
           };
           const body = { plan: chosen, settings: given };
-          await take(operatorApi.PATCH('/api/tenants/{id}/plan', { params: { path: { id } }, body }));
+          const path = { id };
+          const { data } = await take(
+            operatorApi.PATCH('/api/tenants/{id}/plan', { params: { path }, body }),
+          );
           await refresh();
+          return data.plan;
         }}
       />
     </section>

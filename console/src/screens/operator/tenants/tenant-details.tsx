@@ -24,7 +24,7 @@ export function TenantDetails({ id, onClose }: { readonly id: string; readonly o
               </p>
             ) : (
               <>
-                <PlanForm key={`${data.plan} ${JSON.stringify(data.settings)}`} tenant={data} />
+                <PlanForm key={data.id} tenant={data} />
                 <TenantActions tenant={data} onDeleted={onClose} />
               </>
             )}
