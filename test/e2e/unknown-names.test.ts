@@ -35,6 +35,7 @@ const lenient = new Set([
 test.serial('every management operation refuses unknown names and reports them', async (t) => {
   const node = await startTestNode(t);
   let tenant = await makeTenant(node);
+  const page = await publicPage(node, tenant);
   const wrong: string[] = [];
   for (const [index, operation] of node.node.table.operations.entries()) {
     if (index % 40 === 39) tenant = await signInAgain(node, tenant);
@@ -45,26 +46,49 @@ test.serial('every management operation refuses unknown names and reports them',
       continue;
     }
     if (lenient.has(operation.name)) wrong.push(`${operation.name} is listed as lenient and is not`);
-    if (operation.query !== undefined) wrong.push(...(await parameterRefused(node, tenant, operation)));
-    if (operation.body !== undefined) wrong.push(...(await fieldRefused(node, tenant, operation)));
+    const caller = { tenant, page };
+    if (operation.query !== undefined) wrong.push(...(await parameterRefused(node, caller, operation)));
+    if (operation.body !== undefined) wrong.push(...(await fieldRefused(node, caller, operation)));
   }
   t.deepEqual(wrong, []);
 });
 
-async function parameterRefused(node: TestNode, tenant: TestTenant, operation: Operation): Promise<string[]> {
+interface TestCaller {
+  readonly tenant: TestTenant;
+  readonly page: PublicPage;
+}
+
+interface PublicPage {
+  readonly key: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A public key of the tenant, and what a visitor of its page sends. */
+async function publicPage({ client }: TestNode, { tenantId, users }: TestTenant): Promise<PublicPage> {
+  const owner = { token: users.owner.token, tenant: tenantId };
+  const { json: agent } = await client.call('POST', '/api/agents', { ...owner, body: { name: 'page' } });
+  const origin = 'https://shop.example';
+  const body = { name: 'page', origins: [origin], agent_ids: [agent.data.id] };
+  const { json: made } = await client.call('POST', '/api/keys', { ...owner, body });
+  const key = String(made.data.api_key);
+  const visited = await client.call('POST', `/api/v1/chat/${key}/visitors`, { headers: { origin } });
+  return { key, headers: { origin, 'x-visitor-secret': visited.json.data.secret } };
+}
+
+async function parameterRefused(node: TestNode, caller: TestCaller, operation: Operation): Promise<string[]> {
   const names = operation.query instanceof z.ZodObject ? Object.keys(operation.query.shape) : [];
   const mistyped = `${names.find((name) => name.length > 3) ?? ''}s`;
   const { status, json } = await node.client.call(
     operation.method,
-    `${pathOf(operation, tenant)}?${mistyped}=1`,
-    { ...credentialOf(tenant, operation), ...(takesBody(operation) ? { body: {} } : {}) },
+    `${pathOf(operation, caller)}?${mistyped}=1`,
+    { ...credentialOf(caller, operation), ...(takesBody(operation) ? { body: {} } : {}) },
   );
   return problems(operation, status, json, spelled('unknown_parameter', operation.dialect), mistyped);
 }
 
-async function fieldRefused(node: TestNode, tenant: TestTenant, operation: Operation): Promise<string[]> {
-  const { status, json } = await node.client.call(operation.method, pathOf(operation, tenant), {
-    ...credentialOf(tenant, operation),
+async function fieldRefused(node: TestNode, caller: TestCaller, operation: Operation): Promise<string[]> {
+  const { status, json } = await node.client.call(operation.method, pathOf(operation, caller), {
+    ...credentialOf(caller, operation),
     body: { [unknown]: 1 },
   });
   return problems(operation, status, json, spelled('unknown_field', operation.dialect));
@@ -93,7 +117,8 @@ function takesBody({ method }: Operation): boolean {
   return method !== 'GET' && method !== 'DELETE';
 }
 
-function credentialOf(tenant: TestTenant, { access }: Operation) {
+function credentialOf({ tenant, page }: TestCaller, { access, path }: Operation) {
+  if (path.includes(':publicKey')) return { headers: page.headers };
   if (access.credentials.has('operator')) return { token: operatorToken };
   if (access.credentials.has('user')) {
     const named = access.tenant.from === 'none' ? {} : { tenant: tenant.tenantId };
@@ -108,10 +133,11 @@ function idOf(parameter: string): string {
   return parameter === 'version' ? '1' : randomUUID();
 }
 
-function pathOf({ path, access }: Operation, { tenantId }: TestTenant): string {
-  return path.replaceAll(/:([^/]+)/g, (_, name: string) =>
-    access.tenant.from === 'path' && access.tenant.parameter === name ? tenantId : idOf(name),
-  );
+function pathOf({ path, access }: Operation, { tenant, page }: TestCaller): string {
+  return path.replaceAll(/:([^/]+)/g, (_, name: string) => {
+    if (name === 'publicKey') return page.key;
+    return access.tenant.from === 'path' && access.tenant.parameter === name ? tenant.tenantId : idOf(name);
+  });
 }
 
 test.serial(

@@ -180,7 +180,6 @@ function continueTurn({ sessions, chats }: VisitorOperationParts): Operation {
     description: '`Last-Event-ID` is the id of the last event that the page has.',
     access: visitor(),
     params: idParams,
-    unknownFields: 'ignore',
     headers: ['last-event-id'],
     output: visitorEventShape,
     contentType: 'text/event-stream',

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import pg from 'pg';
+import { ignoreIdleLosses } from '../../../src/infra/storage/pool.js';
 import { systemRandom, systemTime } from '../../../cluster/index.js';
 import { type BatchWriter, type BatchWriters, openBatchWriters } from '../../../src/infra/storage/index.js';
 import {
@@ -28,6 +29,7 @@ interface Place {
 
 test.serial.before(() => {
   owner = new pg.Pool({ connectionString: database.url });
+  ignoreIdleLosses(owner);
   writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
   database.atEnd(async () => {
     await writers.close();

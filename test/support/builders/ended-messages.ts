@@ -4,6 +4,7 @@ import type { TestFn } from 'ava';
 import pg from 'pg';
 import { systemRandom, systemTime } from '../../../cluster/index.js';
 import { type BatchWriter, type BatchWriters, openBatchWriters } from '../../../src/infra/storage/index.js';
+import { ignoreIdleLosses } from '../../../src/infra/storage/pool.js';
 import {
   type AcceptedRow,
   type Acceptance,
@@ -35,6 +36,8 @@ export class EndedMessages {
       const { url } = this.#database;
       await (await ownerView(url)).end();
       const owner = new pg.Pool({ connectionString: url });
+      // Its end does not wait for the connections, which the drop of the database may end first.
+      ignoreIdleLosses(owner);
       const writers = openBatchWriters({ databaseUrl: url, time: systemTime, random: systemRandom });
       this.#database.atEnd(async () => {
         await writers.close();

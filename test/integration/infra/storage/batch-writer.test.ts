@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
 import pg from 'pg';
+import { ignoreIdleLosses } from '../../../../src/infra/storage/pool.js';
 import { systemRandom, systemTime } from '../../../../cluster/index.js';
 import { insertTarget, openBatchWriters, StoreError } from '../../../../src/infra/storage/index.js';
 import type { BatchTarget, BatchWriters, InsertOutcome } from '../../../../src/infra/storage/index.js';
@@ -27,6 +28,7 @@ const notes = insertTarget<Note>({
 
 test.serial.before(async () => {
   owner = new pg.Pool({ connectionString: database.url });
+  ignoreIdleLosses(owner);
   database.atEnd(() => owner.end());
   await owner.query(`
     create table notes (

@@ -5,6 +5,7 @@ import { systemTime } from '../../../../cluster/index.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import type { ExecutionContext } from 'ava';
 import pg from 'pg';
+import { ignoreIdleLosses } from '../../../../src/infra/storage/pool.js';
 import { z } from 'zod';
 import { tenantScope } from '../../../../src/kernel/tenant-scope.js';
 import { openHotReads, StoreError } from '../../../../src/infra/storage/index.js';
@@ -18,6 +19,7 @@ let owner: pg.Pool;
 
 test.serial.before(async () => {
   owner = new pg.Pool({ connectionString: database.url });
+  ignoreIdleLosses(owner);
   database.atEnd(() => owner.end());
   await owner.query(`
     create table facts (tenant_id uuid, id uuid, amount bigint, at timestamptz, primary key (tenant_id, id));

@@ -5,6 +5,7 @@ import { inspect } from 'node:util';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
 import pg from 'pg';
+import { ignoreIdleLosses } from '../../../../src/infra/storage/pool.js';
 import { z } from 'zod';
 import { tenantScope } from '../../../../src/kernel/tenant-scope.js';
 import { isUniqueViolation, openStore, sql, StoreError } from '../../../../src/infra/storage/index.js';
@@ -19,6 +20,7 @@ let owner: pg.Pool;
 
 test.serial.before(async () => {
   owner = new pg.Pool({ connectionString: database.url });
+  ignoreIdleLosses(owner);
   database.atEnd(() => owner.end());
   await owner.query(`
     create table counters (tenant_id uuid, id uuid, amount int not null, primary key (tenant_id, id));
