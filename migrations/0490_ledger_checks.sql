@@ -3,8 +3,9 @@
 -- that of an opening. The amounts stay checked, in one expression; names, numbers and estimates come from types of the
 -- program. A row of `calls` copies figures of `usage_rows`, or those that the program sums.
 --
--- Nodes of earlier versions write the same rows. `not valid`: the rows of before met the stricter checks, and nobody
--- waits until PostgreSQL has read them all.
+-- weaker: usage_rows_amounts
+-- Nodes of version 0.1 write rows that meet each check which this file drops, and the one that it adds asks for a part of
+-- them. `not valid`: nobody waits until PostgreSQL has read the rows of before, which met them too.
 do $$
 declare
   found record;

@@ -58,7 +58,7 @@ export class ClusterNode {
   readonly #departures: Departures;
   readonly #ringListeners = new Set<(ring: Ring, before: Ring) => void>();
   readonly #unsubscribe: (() => void)[] = [];
-  readonly #history = new RingHistory();
+  readonly #history: RingHistory;
   #fenced = 0;
   #missedViews = 0;
   #stopped: Promise<DrainResult> | undefined;
@@ -68,6 +68,7 @@ export class ClusterNode {
     this.#parts = parts;
     this.process = membership.self.process;
     this.#kinds = new Map(parts.kinds.map((kind) => [kind.name, kind]));
+    this.#history = new RingHistory((process) => membership.leavers.why(process));
     const deadlines = new Deadlines(time);
     this.#departures = new Departures(membership);
     this.#rings = new RingKeeper(parts.buildRing ?? ringBuilder(time), this.process, (ring, before) =>
@@ -197,7 +198,7 @@ export class ClusterNode {
       kinds: this.#parts.kinds,
       loopLag: this.#parts.loopLag,
       fenced: this.#fenced,
-      ringChanges: this.#history.changes,
+      ringChanges: this.#history.changes(),
       missedViews: this.#missedViews,
     });
   }
@@ -278,8 +279,8 @@ export class ClusterNode {
   }
 
   #onRing(ring: Ring, before: Ring): void {
-    const { membership, time } = this.#parts;
-    this.#history.note(ring, before, time.wallMs(), (process) => membership.leavers.why(process));
+    const { time } = this.#parts;
+    this.#history.note(ring, before, time.wallMs());
     this.#table.moveOut('moved');
     this.#router.wake();
     for (const listener of this.#ringListeners) listener(ring, before);

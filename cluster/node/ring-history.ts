@@ -2,6 +2,12 @@ import type { ProcessId } from '../ids/ids.js';
 import type { LeftBecause } from '../membership/membership.js';
 import type { Ring } from '../ring/ring.js';
 
+export interface LeftProcess {
+  readonly process: ProcessId;
+  /** `unknown`: another process removed the lease, and knows why. */
+  readonly because: LeftBecause | 'unknown';
+}
+
 /** One change of the ring, as one node saw it. */
 export interface RingChange {
   readonly view: { readonly number: number; readonly hash: string };
@@ -9,8 +15,7 @@ export interface RingChange {
   readonly atMs: number;
   readonly members: number;
   readonly joined: readonly ProcessId[];
-  /** `unknown`: another process removed the lease, and knows why. */
-  readonly left: readonly { readonly process: ProcessId; readonly because: LeftBecause | 'unknown' }[];
+  readonly left: readonly LeftProcess[];
   /** Slots with another owner than before. */
   readonly moved: number;
 }
@@ -20,19 +25,25 @@ const changesMax = 50;
 
 /** The last changes of the ring, newest last. */
 export class RingHistory {
-  readonly #changes: RingChange[] = [];
+  readonly #whyLeft: (process: ProcessId) => LeftBecause | undefined;
+  #changes: RingChange[] = [];
 
-  get changes(): readonly RingChange[] {
+  constructor(whyLeft: (process: ProcessId) => LeftBecause | undefined) {
+    this.#whyLeft = whyLeft;
+  }
+
+  /** A poll may show the new view before the store answers the process that removed the lease: it is asked again. */
+  changes(): readonly RingChange[] {
+    this.#changes = this.#changes.map((change) =>
+      change.left.some(({ because }) => because === 'unknown')
+        ? { ...change, left: change.left.map((gone) => this.#askedAgain(gone)) }
+        : change,
+    );
     return this.#changes;
   }
 
   /** The first ring of a node that joins others is no change: it did not see the ring before. */
-  note(
-    ring: Ring,
-    before: Ring,
-    atMs: number,
-    whyLeft: (process: ProcessId) => LeftBecause | undefined,
-  ): void {
+  note(ring: Ring, before: Ring, atMs: number): void {
     const { view } = ring;
     if (before.view.number === 0 && view.members.length !== 1) return;
     const earlier = new Set(before.view.members.map(({ process }) => process));
@@ -44,10 +55,17 @@ export class RingHistory {
       joined: [...present].filter((process) => !earlier.has(process)),
       left: [...earlier]
         .filter((process) => !present.has(process))
-        .map((process) => ({ process, because: whyLeft(process) ?? 'unknown' })),
+        .map((process) => ({ process, because: this.#whyLeft(process) ?? 'unknown' })),
       moved: movedSlots(ring, before),
     });
     if (this.#changes.length > changesMax) this.#changes.shift();
+  }
+
+  #askedAgain(gone: LeftProcess): LeftProcess {
+    if (gone.because !== 'unknown') return gone;
+    const because = this.#whyLeft(gone.process);
+    // A removed process that lives on departs later, once it finds its lease gone: it did not leave in order.
+    return because === undefined || because === 'left' ? gone : { process: gone.process, because };
   }
 }
 

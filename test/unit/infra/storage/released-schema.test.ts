@@ -127,6 +127,9 @@ test('a migration that takes something away is refused', (t) => {
     'truncate users;',
     'revoke select on users from troupe_app;',
     'create table new_ones (id int); alter table users drop column name;',
+    '-- weaker: grown\nalter table users add constraint grown check (age > 17);',
+    '-- weaker: grown\nalter table users add constraint other check (age > 17) not valid;',
+    '-- weaker: grown\nalter table users add constraint grown unique (name);',
   ]) {
     t.is(faults(text), 1, text);
   }
@@ -141,6 +144,7 @@ test('a migration that adds is accepted', (t) => {
     '-- drop table users;\ncreate or replace view known as select 1;',
     'create table people (id int); alter table people add constraint some check (id > 0);',
     'create or replace function f() returns void language plpgsql as $$ begin delete from users; end $$;',
+    '-- weaker: grown\nalter table users add constraint grown check (age > 7) not valid;',
   ]) {
     t.deepEqual(faultsOfMigration(text, released), [], text);
   }

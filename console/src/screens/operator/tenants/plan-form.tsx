@@ -24,7 +24,7 @@ export function PlanForm({ tenant: { id, plan, settings } }: { readonly tenant: 
         fields={fields}
         initial={{ plan, ...settings }}
         verb="Change the plan"
-        done={(chosen) => `The tenant is on plan ${chosen}.`}
+        done={(chosen) => `The tenant is on plan ${String(chosen)}.`}
         submit={async ({ plan: chosen, ...figures }) => {
           // An empty field takes an override away.
           const given = {
