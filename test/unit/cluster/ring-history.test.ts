@@ -1,17 +1,20 @@
 import test from 'ava';
-import { processId } from '../../../cluster/ids/ids.js';
-import type { LeftBecause } from '../../../cluster/membership/membership.js';
+import { processId, viewNumber } from '../../../cluster/ids/ids.js';
+import type { LeftBecause, Member } from '../../../cluster/membership/membership.js';
+import { makeView } from '../../../cluster/membership/view.js';
 import { RingHistory } from '../../../cluster/node/ring-history.js';
-import type { Ring } from '../../../cluster/ring/ring.js';
+import { Ring } from '../../../cluster/ring/ring.js';
 
 const [one, two] = [processId('one'), processId('two')];
 
+function memberOf(process: typeof one): Member {
+  return { process, address: '127.0.0.1:1', weight: 1, roles: ['worker'], host: 'h', pid: 1 };
+}
+
 /** A ring without slots. */
-const ringOf = (number: number, ...processes: (typeof one)[]): Ring =>
-  ({
-    view: { number, hash: String(number), members: processes.map((process) => ({ process })) },
-    owners: [],
-  }) as unknown as Ring;
+function ringOf(number: number, ...processes: (typeof one)[]): Ring {
+  return new Ring(makeView(viewNumber(number), processes.map(memberOf)), new Uint16Array());
+}
 
 function historyOfDeath() {
   const known = new Map<string, LeftBecause>();
