@@ -4,6 +4,7 @@
  * itself, or the first value that the schema allows.
  */
 import { isRecord } from '../reply-json.js';
+import { inFormat, isKnownFormat } from './formats.js';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -14,20 +15,6 @@ const valuesMax = 2_000;
 const textMax = 10_000;
 /** Of a field's name in the text; further ones are not looked at. */
 const mentionsMax = 20;
-
-const byFormat: Readonly<Record<string, string>> = {
-  date: '2026-01-01',
-  time: '12:00:00Z',
-  'date-time': '2026-01-01T12:00:00Z',
-  duration: 'PT1H',
-  email: 'user@example.com',
-  uri: 'https://example.com/',
-  'uri-reference': '/',
-  hostname: 'example.com',
-  ipv4: '192.0.2.1',
-  ipv6: '2001:db8::1',
-  uuid: '00000000-0000-4000-8000-000000000000',
-};
 
 export function fillSchema(schema: Schema, text: string): unknown {
   return new Filling(schema, text.slice(0, textMax)).value(schema, undefined, 0);
@@ -121,13 +108,14 @@ class Filling {
     const least = bound(schema, 'minimum', 'exclusiveMinimum', 1) ?? Number.NEGATIVE_INFINITY;
     const most = bound(schema, 'maximum', 'exclusiveMaximum', -1) ?? Number.POSITIVE_INFINITY;
     const inside = Math.min(most, Math.max(least, next));
-    return isInteger ? Math.trunc(inside) : inside;
+    if (!isInteger) return inside;
+    return Math.trunc(inside) < least ? Math.ceil(inside) : Math.trunc(inside);
   }
 
   #string(schema: Schema, name: string | undefined): string {
     const format = schema['format'];
     const named = this.#named(name);
-    if (typeof format === 'string' && Object.hasOwn(byFormat, format)) return named ?? byFormat[format] ?? '';
+    if (isKnownFormat(format)) return inFormat(format, named);
     const most = typeof schema['maxLength'] === 'number' ? schema['maxLength'] : textMax;
     const least = typeof schema['minLength'] === 'number' ? schema['minLength'] : 0;
     const value = named ?? (this.#text === '' ? 'text' : this.#text);

@@ -142,6 +142,25 @@ test('what is filled fits its schema, whatever the text says', (t) => {
   t.pass();
 });
 
+test('a value that the text gives is taken only if it has the format of the field', (t) => {
+  const when = {
+    type: 'object',
+    properties: { a: { type: 'string', format: 'date-time' } },
+    required: ['a'],
+  };
+  t.deepEqual(fillSchema(when, 'a: 2027-02-03T04:05:06Z'), { a: '2027-02-03T04:05:06Z' });
+  t.deepEqual(fillSchema(when, 'a:!'), { a: '2026-01-01T12:00:00Z' });
+  const mail = { type: 'object', properties: { to: { type: 'string', format: 'email' } }, required: ['to'] };
+  t.deepEqual(fillSchema(mail, 'to: ann@example.org'), { to: 'ann@example.org' });
+  t.deepEqual(fillSchema(mail, `to: ${'a'.repeat(300)}@example.org`), { to: 'user@example.com' });
+});
+
+test('an integer above a fraction is rounded up', (t) => {
+  const size = { type: 'integer', minimum: 1.5, maximum: 2.5 };
+  t.is(fillSchema(size, '0'), 2);
+  t.is(fillSchema(size, '9'), 2);
+});
+
 test('a value is taken from where the text gives it, not from where it only mentions its name', (t) => {
   const schema = { type: 'object', properties: { order: { type: 'string' } }, required: ['order'] };
   t.deepEqual(fillSchema(schema, 'please refund order, reorder: 1, order: 4711'), { order: '4711' });
