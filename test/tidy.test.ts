@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import { triggerTypes } from '../src/automation/triggers/types/registry.js';
+import { circlesOf } from './support/builders/circles.js';
 import { readSources, type Source } from './support/builders/sources.js';
 
 /** The layers of the platform, top first. A layer imports only from those below it. */
@@ -136,22 +137,6 @@ test("the runtime imports nothing of the platform, and the platform only the run
 test('no file imports itself by a detour', (t) => {
   t.deepEqual(circlesOf(new Map([...platform, ...runtime].map(({ path, imports }) => [path, imports]))), []);
 });
-
-function circlesOf(graph: ReadonlyMap<string, Iterable<string>>): readonly string[] {
-  const done = new Set<string>();
-  const circles: string[] = [];
-  const walk = (node: string, trail: readonly string[]): void => {
-    if (trail.includes(node)) {
-      circles.push([...trail.slice(trail.indexOf(node)), node].join(' → '));
-      return;
-    }
-    if (done.has(node)) return;
-    for (const next of graph.get(node) ?? []) walk(next, [...trail, node]);
-    done.add(node);
-  };
-  for (const node of graph.keys()) walk(node, []);
-  return circles;
-}
 
 test('every path named in the README, the guides and the architecture pages exists', (t) => {
   const guides = ['docs/guides', 'docs/concepts'].flatMap((folder) =>

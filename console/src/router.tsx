@@ -1,6 +1,6 @@
 import { createRouter } from '@tanstack/react-router';
-import { frameRoute } from './frame/frame-route';
-import { rootRoute } from './frame/root-route';
+import { frameRoute } from './routing/frame-route';
+import { rootRoute } from './routing/root-route';
 import { agentsRoutes } from './screens/agents/routes';
 import { auditRoutes } from './screens/audit/routes';
 import { callsRoutes } from './screens/calls/routes';
@@ -19,6 +19,8 @@ import { triggersRoutes } from './screens/triggers/routes';
 import { turnsRoutes } from './screens/turns/routes';
 import { usageRoutes } from './screens/usage/routes';
 import { Failure, Loading } from './ui/states';
+
+frameRoute.lazy(() => import('./frame/frame').then(({ Route }) => Route));
 
 const routeTree = rootRoute.addChildren([
   ...signInRoutes,

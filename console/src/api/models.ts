@@ -1,7 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import type { components } from '@troupe/client';
 import { useAllowed } from '../session/use-session';
-import { dollars } from '../ui/numbers';
 import { api, take } from './client';
 import { useKey } from './queries';
 
@@ -23,6 +22,3 @@ export function useModels(): readonly Model[] | undefined {
   const { data } = useModelQuery();
   return data?.data.filter(({ kind }) => kind === 'chat');
 }
-
-export const priceOf = ({ price }: Model): string =>
-  `${dollars(price.input_per_mtok)} in · ${dollars(price.output_per_mtok)} out per million tokens`;

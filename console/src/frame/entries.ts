@@ -1,4 +1,4 @@
-import type { NavigationEntry } from './navigation';
+import type { NavigationEntry } from '../routing/navigation';
 import { agentsEntries } from '../screens/agents/routes';
 import { auditEntries } from '../screens/audit/routes';
 import { callsEntries } from '../screens/calls/routes';

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { roleAllows } from '../session/permissions';
 import { useSession } from '../session/use-session';
 import { entries } from './entries';
-import { groups } from './navigation';
+import { groups } from '../routing/navigation';
 
 export function Sidebar({ onNavigate }: { readonly onNavigate: () => void }) {
   const { tenants, tenantId } = useSession();

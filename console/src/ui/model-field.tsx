@@ -1,4 +1,4 @@
-import { type Model, priceOf, useModels } from '../api/models';
+import { type Model, useModels } from '../api/models';
 import { Field, inputClass } from './field';
 import { count, dollars } from './numbers';
 
@@ -74,3 +74,6 @@ function vendorsOf(models: readonly Model[]): readonly (readonly [string, readon
     )
     .toSorted(([, [a]], [, [b]]) => (a === undefined || b === undefined ? 0 : available(a) - available(b)));
 }
+
+const priceOf = ({ price }: Model): string =>
+  `${dollars(price.input_per_mtok)} in · ${dollars(price.output_per_mtok)} out per million tokens`;

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
 export interface Source {
@@ -7,6 +7,8 @@ export interface Source {
   readonly text: string;
   /** Project files that it imports, as paths like its own. */
   readonly imports: readonly string[];
+  /** Those of them that are loaded when they are needed. */
+  readonly lazyImports: readonly string[];
   /** Packages that it imports. */
   readonly packages: readonly string[];
 }
@@ -15,23 +17,32 @@ export interface Source {
 export function readSources(...folders: readonly string[]): readonly Source[] {
   return folders.flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts') && !name.includes('node_modules'))
+      .filter((name) => /\.tsx?$/.test(name) && !name.endsWith('.d.ts') && !name.includes('node_modules'))
       .map((name) => readSource(join(folder, name))),
   );
 }
 
 function readSource(path: string): Source {
   const text = readFileSync(path, 'utf8');
-  const specifiers = [
+  const matches = [
     ...text.matchAll(
       /(?:^|\n)\s*(?:import|export)\b[^'";]*?from\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)|(?:^|\n)import\s+'([^']+)'/g,
     ),
-  ].map(([, from, dynamic, bare]) => from ?? dynamic ?? bare ?? '');
-  const own = specifiers.filter((specifier) => specifier.startsWith('.'));
+  ];
+  const specifiers = matches.map(([, from, lazy, bare]) => from ?? lazy ?? bare ?? '');
+  const isOwn = (specifier: string): boolean => specifier.startsWith('.');
+  const fileOf = (specifier: string): string => sourceAt(relative('.', resolve(dirname(path), specifier)));
   return {
     path,
     text,
-    imports: own.map((specifier) => relative('.', resolve(dirname(path), specifier)).replace(/\.js$/, '.ts')),
-    packages: specifiers.filter((specifier) => !specifier.startsWith('.')),
+    imports: specifiers.filter(isOwn).map(fileOf),
+    lazyImports: matches.flatMap(([, , lazy]) => (lazy !== undefined && isOwn(lazy) ? [fileOf(lazy)] : [])),
+    packages: specifiers.filter((specifier) => !isOwn(specifier)),
   };
+}
+
+/** Node names the compiled file; what Vite bundles names no ending. */
+function sourceAt(path: string): string {
+  const bundled = [`${path}.ts`, `${path}.tsx`].find((name) => existsSync(name));
+  return bundled ?? path.replace(/\.js$/, '.ts');
 }

@@ -6,7 +6,7 @@ import { Page } from '../../ui/page';
 import { Tabs } from '../../ui/tabs';
 import { AgentActions } from './agent-actions';
 import { Details } from './editor/details';
-import { type Draft, type DraftState, useDraft } from './editor/draft';
+import { type DraftState, useDraft } from './editor/draft';
 import { Memory } from './editor/memory';
 import { ModelSettings } from './editor/model-settings';
 import { Prompt } from './editor/prompt';
@@ -88,10 +88,3 @@ function tabsOf(agent: Agent, state: DraftState, error: unknown) {
     { value: 'versions', title: 'Versions', content: <Versions agent={agent} /> },
   ] as const;
 }
-
-export interface PartProps {
-  readonly state: DraftState;
-  readonly error: unknown;
-}
-
-export type { Draft };

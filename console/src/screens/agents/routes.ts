@@ -1,7 +1,7 @@
 import { createRoute } from '@tanstack/react-router';
 import { Bot } from 'lucide-react';
-import { frameRoute } from '../../frame/frame-route';
-import type { NavigationEntry } from '../../frame/navigation';
+import { frameRoute } from '../../routing/frame-route';
+import type { NavigationEntry } from '../../routing/navigation';
 
 export const agentStatuses = ['draft', 'published', 'archived'] as const;
 export type AgentStatus = (typeof agentStatuses)[number];

@@ -1,5 +1,4 @@
 import { createLazyRoute, useNavigate } from '@tanstack/react-router';
-import type { paths } from '#api/openapi';
 import { api, take } from '../../api/client';
 import { usePages } from '../../api/queries';
 import { useAllowed } from '../../session/use-session';
@@ -11,13 +10,11 @@ import { LivenessMark } from '../../ui/liveness-mark';
 import { Page } from '../../ui/page';
 import { Empty, Forbidden } from '../../ui/states';
 import { Time } from '../../ui/time';
+import type { Entry } from './entry';
 import { EntryDetails } from './entry-details';
 import type { AuditSearch } from './routes';
 
 export const Route = createLazyRoute('/frame/audit')({ component: Audit });
-
-export type Entry =
-  paths['/api/v1/audit']['get']['responses'][200]['content']['application/json']['data'][number];
 
 /** Who changed what, newest first. */
 function Audit() {

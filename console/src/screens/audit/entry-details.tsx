@@ -3,7 +3,7 @@ import { type Column, DataTable } from '../../ui/data-table';
 import { Dialog } from '../../ui/dialog';
 import { Facts } from '../../ui/page';
 import { Time } from '../../ui/time';
-import type { Entry } from './audit';
+import type { Entry } from './entry';
 
 const valueText = (value: unknown): string =>
   value === undefined || value === null ? '—' : typeof value === 'string' ? value : JSON.stringify(value);

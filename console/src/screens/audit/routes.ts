@@ -1,7 +1,7 @@
 import { createRoute } from '@tanstack/react-router';
 import { ScrollText } from 'lucide-react';
-import { frameRoute } from '../../frame/frame-route';
-import type { NavigationEntry } from '../../frame/navigation';
+import { frameRoute } from '../../routing/frame-route';
+import type { NavigationEntry } from '../../routing/navigation';
 
 export interface AuditSearch {
   readonly actor?: string;

@@ -1,7 +1,7 @@
 import { createRoute } from '@tanstack/react-router';
 import { ArrowLeftRight, Boxes } from 'lucide-react';
-import { frameRoute } from '../../frame/frame-route';
-import type { NavigationEntry } from '../../frame/navigation';
+import { frameRoute } from '../../routing/frame-route';
+import type { NavigationEntry } from '../../routing/navigation';
 
 export interface CallsSearch {
   readonly status?: 'success' | 'error';

@@ -1,7 +1,7 @@
 import { createRoute } from '@tanstack/react-router';
 import { Database } from 'lucide-react';
-import { frameRoute } from '../../frame/frame-route';
-import type { NavigationEntry } from '../../frame/navigation';
+import { frameRoute } from '../../routing/frame-route';
+import type { NavigationEntry } from '../../routing/navigation';
 
 export const databaseTabs = ['schema', 'connection', 'uses'] as const;
 export type DatabaseTab = (typeof databaseTabs)[number];

@@ -1,7 +1,7 @@
 import { createRoute } from '@tanstack/react-router';
 import { TriangleAlert } from 'lucide-react';
-import { frameRoute } from '../../frame/frame-route';
-import type { NavigationEntry } from '../../frame/navigation';
+import { frameRoute } from '../../routing/frame-route';
+import type { NavigationEntry } from '../../routing/navigation';
 
 export const periods = ['hour', 'day', 'week'] as const;
 export type Period = (typeof periods)[number];

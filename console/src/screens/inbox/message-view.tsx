@@ -6,7 +6,7 @@ import { useAllowed } from '../../session/use-session';
 import { Markdown } from '../../ui/markdown';
 import { Time } from '../../ui/time';
 import { type Conversation, nameOf } from './conversations';
-import type { Message } from './transcript';
+import type { Message } from './message';
 
 /** One message: the person's at the left, the answers at the right. */
 export function MessageView({

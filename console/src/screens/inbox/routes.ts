@@ -1,7 +1,7 @@
 import { createRoute } from '@tanstack/react-router';
 import { Inbox as InboxIcon } from 'lucide-react';
-import { frameRoute } from '../../frame/frame-route';
-import type { NavigationEntry } from '../../frame/navigation';
+import { frameRoute } from '../../routing/frame-route';
+import type { NavigationEntry } from '../../routing/navigation';
 import { inboxSearchOf } from './search';
 
 const inbox = createRoute({

@@ -1,6 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useLayoutEffect, useRef } from 'react';
-import type { paths } from '#api/openapi';
 import { api, take } from '../../api/client';
 import { Button } from '../../ui/button';
 import { Failure, Loading } from '../../ui/states';
@@ -8,9 +7,6 @@ import type { Conversation } from './conversations';
 import { LiveTurnView } from './live-turn-view';
 import { MessageView } from './message-view';
 import type { LiveTurn } from './use-live-turns';
-
-type Listed = paths['/api/v1/sessions/{id}/messages']['get']['responses'][200]['content']['application/json'];
-export type Message = Listed['data'][number];
 
 /** What was said, oldest first, and below it what is being said. It stays at its end while a person is there. */
 export function Transcript({

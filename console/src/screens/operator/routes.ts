@@ -1,7 +1,7 @@
 import { createRoute } from '@tanstack/react-router';
 import { ServerCog } from 'lucide-react';
-import type { NavigationEntry } from '../../frame/navigation';
-import { rootRoute } from '../../frame/root-route';
+import type { NavigationEntry } from '../../routing/navigation';
+import { rootRoute } from '../../routing/root-route';
 
 export const planNames = ['free', 'basic', 'pro', 'enterprise'] as const;
 export type PlanName = (typeof planNames)[number];

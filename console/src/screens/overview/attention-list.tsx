@@ -1,6 +1,5 @@
 import { Link } from '@tanstack/react-router';
 import { CircleCheck } from 'lucide-react';
-import { entries } from '../../frame/entries';
 import { Badge } from '../../ui/badge';
 import { Card } from '../../ui/page';
 import { Loaded } from '../../ui/states';
@@ -34,19 +33,13 @@ export function AttentionList() {
 }
 
 function Item({ item: { tone, title, detail, path } }: { readonly item: Attention }) {
-  // A screen that is not there has no link.
-  const isThere = entries.some((entry) => entry.path !== '/' && path.startsWith(entry.path));
   return (
     <li className="flex items-start gap-3 py-2 text-sm">
       <Badge tone={tone}>{words[tone]}</Badge>
       <div className="min-w-0">
-        {isThere ? (
-          <Link to={path} className="font-medium text-accent hover:underline">
-            {title}
-          </Link>
-        ) : (
-          <span className="font-medium">{title}</span>
-        )}
+        <Link to={path} className="font-medium text-accent hover:underline">
+          {title}
+        </Link>
         <p className="text-muted wrap-anywhere">{detail}</p>
       </div>
     </li>

@@ -2,7 +2,7 @@ import { Form } from '../../ui/form/form';
 import type { FieldSpecs } from '../../ui/form/fields';
 import { Card } from '../../ui/page';
 import { pairsOf } from '../../ui/pairs-field';
-import type { KeptTenant } from './settings';
+import type { KeptTenant } from './kept-tenant';
 import { useChange } from './use-change';
 
 const fields = {

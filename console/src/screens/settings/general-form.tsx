@@ -2,7 +2,7 @@ import type { FieldSpecs } from '../../ui/form/fields';
 import { Form } from '../../ui/form/form';
 import { periods } from '../../ui/form/options';
 import { Card } from '../../ui/page';
-import type { KeptTenant } from './settings';
+import type { KeptTenant } from './kept-tenant';
 import { useChange } from './use-change';
 
 const fields = {

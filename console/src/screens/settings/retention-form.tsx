@@ -1,6 +1,6 @@
 import { Form } from '../../ui/form/form';
 import { Card } from '../../ui/page';
-import type { KeptTenant } from './settings';
+import type { KeptTenant } from './kept-tenant';
 import { useChange } from './use-change';
 
 const days = (name: string, label: string, hint: string) =>

@@ -1,7 +1,7 @@
 import { createRoute } from '@tanstack/react-router';
 import { Settings } from 'lucide-react';
-import { frameRoute } from '../../frame/frame-route';
-import type { NavigationEntry } from '../../frame/navigation';
+import { frameRoute } from '../../routing/frame-route';
+import type { NavigationEntry } from '../../routing/navigation';
 
 const settings = createRoute({ getParentRoute: () => frameRoute, path: '/settings' }).lazy(() =>
   import('./settings').then(({ Route }) => Route),

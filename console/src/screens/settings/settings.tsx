@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
 import { createLazyRoute } from '@tanstack/react-router';
-import type { paths } from '#api/openapi';
 import { api, take } from '../../api/client';
 import { useKey } from '../../api/queries';
 import { useAllowed, useTenant } from '../../session/use-session';
@@ -14,9 +13,6 @@ import { GeneralForm } from './general-form';
 import { RetentionForm } from './retention-form';
 
 export const Route = createLazyRoute('/frame/settings')({ component: TenantSettings });
-
-export type KeptTenant =
-  paths['/api/tenants/{id}']['get']['responses'][200]['content']['application/json']['data'];
 
 /** What the tenant's admins decide: name, budget, names of models, how long data is kept, exports, and the end of it. */
 function TenantSettings() {

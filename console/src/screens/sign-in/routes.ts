@@ -1,5 +1,5 @@
 import { createRoute } from '@tanstack/react-router';
-import { rootRoute } from '../../frame/root-route';
+import { rootRoute } from '../../routing/root-route';
 
 /** `next`: an address of the console to open after the sign-in. */
 export interface SignInSearch {

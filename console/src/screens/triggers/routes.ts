@@ -1,7 +1,7 @@
 import { createRoute } from '@tanstack/react-router';
 import { Zap } from 'lucide-react';
-import { frameRoute } from '../../frame/frame-route';
-import type { NavigationEntry } from '../../frame/navigation';
+import { frameRoute } from '../../routing/frame-route';
+import type { NavigationEntry } from '../../routing/navigation';
 
 export const triggerTypes = ['webhook', 'email', 'db_event', 'schedule'] as const;
 export type TriggerType = (typeof triggerTypes)[number];

@@ -1,7 +1,7 @@
 import { createRoute } from '@tanstack/react-router';
 import { ChartColumn } from 'lucide-react';
-import { frameRoute } from '../../frame/frame-route';
-import type { NavigationEntry } from '../../frame/navigation';
+import { frameRoute } from '../../routing/frame-route';
+import type { NavigationEntry } from '../../routing/navigation';
 
 export const spans = [7, 30, 90] as const;
 export const groupings = ['agent', 'model', 'key', 'user', 'source', 'payer', 'day'] as const;

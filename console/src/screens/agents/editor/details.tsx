@@ -1,7 +1,7 @@
 import { CheckField } from '../../../ui/check-field';
 import { problemOf, SelectField, TextArea, TextField } from '../../../ui/field';
 import { JsonField } from '../../../ui/json-field';
-import type { PartProps } from '../agent-page';
+import type { PartProps } from './draft';
 import { agentTypes } from '../types';
 import type { Draft } from './draft';
 

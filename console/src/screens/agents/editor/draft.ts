@@ -23,6 +23,12 @@ export interface DraftState {
   readonly discard: () => void;
 }
 
+/** What each part of the editor is given: the draft, and the error of its last save. */
+export interface PartProps {
+  readonly state: DraftState;
+  readonly error: unknown;
+}
+
 export function draftOf(agent: Agent): Draft {
   const { name, commercial_name, bio, type, tags, quick_replies_enabled, chat_enabled } = agent;
   const { llm_config, metadata } = agent;

@@ -1,6 +1,6 @@
 import { problemOf, SelectField, TextField } from '../../../ui/field';
 import { Card } from '../../../ui/page';
-import type { PartProps } from '../agent-page';
+import type { PartProps } from './draft';
 
 type Settings = Readonly<Record<string, unknown>>;
 const settingsOf = (value: unknown): Settings =>

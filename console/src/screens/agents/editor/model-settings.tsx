@@ -1,6 +1,6 @@
 import { problemOf, TextField } from '../../../ui/field';
 import { JsonField } from '../../../ui/json-field';
-import type { PartProps } from '../agent-page';
+import type { PartProps } from './draft';
 import type { Agent } from '../types';
 import { ModelField } from '../../../ui/model-field';
 

@@ -1,7 +1,7 @@
 import { CodeEditor } from '../../../ui/code-editor';
 import { problemOf } from '../../../ui/field';
 import { count } from '../../../ui/numbers';
-import type { PartProps } from '../agent-page';
+import type { PartProps } from './draft';
 
 export function Prompt({ state: { draft, change, changeModel }, error }: PartProps) {
   const prompt = draft.llm_config.system_prompt ?? '';

@@ -2,7 +2,7 @@ import { createRoute, redirect } from '@tanstack/react-router';
 import { session } from '../session/session';
 import { rootRoute } from './root-route';
 
-/** The parent of every screen of a signed-in person: sidebar, tenant, account. */
+/** The parent of every screen of a signed-in person. `router.tsx` gives it the frame: sidebar, tenant, account. */
 export const frameRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: 'frame',
@@ -15,4 +15,4 @@ export const frameRoute = createRoute({
       });
     }
   },
-}).lazy(() => import('./frame').then(({ Route }) => Route));
+});
