@@ -31,6 +31,7 @@ export { agentTopic, draftTopic } from './changes.js';
 export type { LiveAgent } from './live-agents.js';
 export type { ModelChecks } from './models.js';
 export type { RunnableAgent } from './running-agents.js';
+export { openApiSource, toolFromOpenApi } from './schemas/openapi-tool.js';
 export type { Snapshot, SnapshotSchema } from './snapshot.js';
 export { depthMax } from './sub-agents.js';
 export type { SchemaToolAnswer, SchemaToolCall } from './tools/schema-tools.js';

@@ -194,6 +194,51 @@ test('a new row of a table is answered at the callback, in chunks, and a timeout
   t.like(answer, { agent_response: 'The agent did not answer in time.', error: undefined });
 });
 
+test('a turn that a takeover ends is told to a callback that asks for failures', async (t) => {
+  const node = await shared.tenant(t);
+  const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+  const { agent_id: agent } = node.bootstrap;
+  await asOwner(node, 'PATCH', `/api/agents/${agent}`, { llm_config: { model: 'sim.lorem-600-100' } });
+  await asOwner(node, 'POST', `/api/agents/${agent}/publish`, {});
+  const trigger = await createTrigger(node, {
+    auth: { type: 'none' },
+    session_strategy: { mode: 'derive', fields: ['person'] },
+    execution: { mode: 'async', callback: { url: receiver.url, send_failures: true } },
+  });
+  for (const control of ['handoff', 'suspend']) {
+    const sent = await node.client.call('POST', trigger.path, { body: { message: 'hi', person: control } });
+    t.is(sent.status, 202, sent.text);
+    const { execution_id: id } = sent.json;
+    const running = await eventually(
+      async () =>
+        (await executionsOf(node, trigger)).find((one) => one.id === id && one.status === 'running'),
+      { everyMs: 100 },
+    );
+    const path = `/api/v1/sessions/${running.session_id}/${control}`;
+    t.is((await asOwner(node, 'POST', path, {})).status, 200);
+    const heard = await eventually(
+      () => receiver.heard.map(({ body }) => JSON.parse(body)).find((body) => body.execution_id === id),
+      { everyMs: 100 },
+    );
+    const { error, ...others } = heard;
+    t.deepEqual(others, {
+      agent_response: null,
+      session_id: running.session_id,
+      execution_id: id,
+      trigger_id: trigger.id,
+    });
+    t.is(error.code, 'suspended');
+    const ended = await eventually(
+      async () =>
+        (await executionsOf(node, trigger)).find(
+          (one) => one.id === id && one.delivery_status === 'delivered',
+        ),
+      { everyMs: 100 },
+    );
+    t.like(ended, { status: 'blocked', outcome: 'SUSPENDED' });
+  }
+});
+
 test('a failure before the turn is told too: no credential for the model, no tokens left', async (t) => {
   const node = await shared.tenant(t);
   const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));

@@ -21,6 +21,8 @@ const hugeSchema = { type: 'object', description: 'x'.repeat(10 * 1024 * 1024) }
 const tooLarge = Buffer.alloc(5 * 1024 * 1024 + 1).toString('base64');
 const metadata = 'http://169.254.169.254/latest';
 const notBase64 = '!!no base64!!';
+const pixel =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 interface Bench {
   readonly node: TenantNode;
@@ -122,6 +124,7 @@ const table: Readonly<Record<string, readonly [Send, readonly (readonly [object,
     [
       [nativePart({ type: 'image', data: notBase64, media_type: 'image/png' }), 400, `${first}.data`],
       [nativePart({ type: 'image', data: tooLarge, media_type: 'image/png' }), 400, `${first}.data`],
+      [nativePart({ type: 'image', data: pixel, media_type: 'video/mp4' }), 400, `${first}.media_type`],
       [nativePart({ type: 'image', url: metadata }), 400, `${first}.url`],
       [nativePart({ type: 'sound', data: 'AAAA' }), 400, `${first}.type`],
       [nativePart({ type: 'image', data: 7 }), 400, `${first}.data`],
@@ -161,9 +164,14 @@ const table: Readonly<Record<string, readonly [Send, readonly (readonly [object,
     chat,
     [
       [image(`data:image/png;base64,${notBase64}`), 400, `${first}.image_url.url`],
+      [image(`data:image/png;base64,${tooLarge}`), 400, `${first}.image_url.url`],
+      [image(`data:video/mp4;base64,${pixel}`), 400, `${first}.image_url.url`],
       [image('file:///etc/passwd'), 400, `${first}.image_url.url`],
       [image(metadata), 400, first],
       [file(`data:${pdf};base64,${notBase64}`), 400, `${first}.file.file_data`],
+      [file(`data:${pdf};base64,${tooLarge}`), 400, `${first}.file.file_data`],
+      [file('data:video/mp4;base64,AAAA'), 400, first],
+      [{ n: 2 }, 400, 'n'],
       [{ messages: [{ role: 'user', content: 7 }] }, 400, 'messages.0.content'],
       [format(hugeSchema), 400, 'response_format.json_schema.schema'],
       [
@@ -178,9 +186,12 @@ const table: Readonly<Record<string, readonly [Send, readonly (readonly [object,
     messages,
     [
       [block({ type: 'base64', media_type: 'image/png', data: notBase64 }), 400, `${first}.source.data`],
+      [block({ type: 'base64', media_type: 'image/png', data: tooLarge }), 400, `${first}.source.data`],
+      [block({ type: 'base64', media_type: 'video/mp4', data: pixel }), 400, `${first}.source.media_type`],
       [block({ type: 'url', url: 'file:///etc/passwd' }), 400, `${first}.source.url`],
       [block({ type: 'url', url: metadata }), 400, first],
       [document({ type: 'base64', media_type: pdf, data: notBase64 }), 400, `${first}.source.data`],
+      [document({ type: 'base64', media_type: pdf, data: tooLarge }), 400, `${first}.source.data`],
       [document({ type: 'url', url: metadata }), 400, first],
       [{ messages: [{ role: 'user', content: 7 }] }, 400, 'messages.0.content'],
       [{ tools: [{ name: 'f', input_schema: hugeSchema }] }, 400, 'tools.0.input_schema'],
@@ -198,6 +209,21 @@ const table: Readonly<Record<string, readonly [Send, readonly (readonly [object,
         item({ type: 'input_image', image_url: `data:image/png;base64,${notBase64}` }),
         400,
         'input.0.content.0.image_url',
+      ],
+      [
+        item({ type: 'input_image', image_url: `data:image/png;base64,${tooLarge}` }),
+        400,
+        'input.0.content.0.image_url',
+      ],
+      [
+        item({ type: 'input_image', image_url: `data:video/mp4;base64,${pixel}` }),
+        400,
+        'input.0.content.0.image_url',
+      ],
+      [
+        item({ type: 'input_file', file_data: `data:${pdf};base64,${tooLarge}` }),
+        400,
+        'input.0.content.0.file_data',
       ],
       [item({ type: 'input_image', image_url: metadata }), 400, 'input.0.content.0'],
       [

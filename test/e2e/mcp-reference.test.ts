@@ -1,6 +1,7 @@
 import test from 'ava';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { eventually } from '../support/clocks/eventually.js';
+import { reservedNames } from '../../src/conversations/invocation/index.js';
 import { mcpClient, structured } from '../support/clients/mcp.js';
 import { type McpNode, startMcpNode } from '../support/servers/mcp-node.js';
 import { startTestNode, type TestNode } from '../support/servers/node.js';
@@ -67,7 +68,39 @@ test.serial(
       const matches = ajv.compile(JSON.parse(await read(`platform://schemas/${name}`)) as object);
       t.true(matches(good), `${name}: ${ajv.errorsText(matches.errors)}`);
       t.false(matches(bad), name);
+      t.false(matches({ ...good, surprise: 1 }), `${name} takes no names that the endpoint refuses`);
     }
+    const guide = (name: string) => read(`platform://docs/${name}`);
+    for (const name of [...reservedNames, 'reserved_key', 'attachments'])
+      t.true((await guide('context-and-bindings')).includes(`${name}`), name);
+    for (const event of [
+      'metadata',
+      'status',
+      'phase',
+      'tool',
+      'approval',
+      'thinking',
+      'delta',
+      'response',
+      'done',
+    ])
+      t.regex(await guide('streaming'), new RegExp(`\\d\\. .*\`${event}\``), event);
+    t.regex(await guide('errors'), /\| validation_error or invalid_input or VALIDATION_ERROR \| 400 \|/);
+    const webhooks = await guide('webhooks');
+    for (const word of [
+      'sha512=',
+      'five minutes',
+      'webhook-signature',
+      '5 attempts',
+      'max_messages',
+      'send_failures',
+    ])
+      t.true(webhooks.includes(word), word);
+    t.notRegex(
+      webhooks.slice(0, webhooks.indexOf('**Callbacks**')),
+      /Standard Webhooks/,
+      'of callbacks alone',
+    );
     t.like(await t.throwsAsync(read('platform://docs/overwiew')), { code: -32_602 });
   },
 );

@@ -64,7 +64,10 @@ test.serial(
 test.serial('options of a call reach the vendor, and tool calls come back and can be answered', async (t) => {
   const node = await shared.tenant(t);
   server.script({ toolCalls: [{ id: 'call_a', name: 'weather', args: ['{"city":', '"Rome"}'] }] });
-  const tool = { type: 'function', function: { name: 'weather', parameters: { type: 'object' } } };
+  const tool = {
+    type: 'function',
+    function: { name: 'weather', parameters: { type: 'object' }, strict: true },
+  };
   const asked = { model, tools: [tool], tool_choice: 'required', seed: 7, stop: ['END'], top_p: 0.5 };
   const { json } = await ask(node, asked);
   const call = {

@@ -138,11 +138,12 @@ export class Attempts {
   async #whileOpen(
     scope: TenantScope,
     { session_id: sessionId }: ClaimedDelivery,
-    { manual, consumerKey }: DeliveryContent,
+    { manual, consumerKey, error: failure }: DeliveryContent,
     send: (signal: AbortSignal) => Promise<AttemptResult>,
   ): Promise<AttemptResult> {
     const running: RunningAttempt = { scope, sessionId, consumerKey, stop: new AbortController() };
-    if (manual) return send(running.stop.signal);
+    // A failure tells the callback of its owner why there is no answer, which often is the block itself.
+    if (manual || failure !== undefined) return send(running.stop.signal);
     // Registered before the check, so that a block set from now on is noticed.
     this.#running.add(running);
     try {

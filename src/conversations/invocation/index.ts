@@ -35,7 +35,7 @@ export {
 } from './invocation.js';
 export { type QuickRepliesBlock, type StoredAnswer, storedAnswer } from './quick-replies.js';
 export { readMetadata } from './metadata.js';
-export { hiddenFromModel, isReservedName } from './names.js';
+export { hiddenFromModel, isReservedName, reservedNames } from './names.js';
 export { webChannel } from './web-channel.js';
 export { usableTimeoutMs } from './turn-options.js';
 export { ignoredFieldShape, turnEventShape, turnStreamExample } from './event-shapes.js';

@@ -38,6 +38,9 @@ const prototypeNames: ReadonlySet<string> = new Set(['__proto__', 'constructor',
 
 const neverInPrompt: ReadonlySet<string> = new Set(['token', 'host', 'userName']);
 
+/** All names that no sender may use. */
+export const reservedNames: readonly string[] = [...reserved, ...prototypeNames];
+
 export function isReservedName(name: string): boolean {
   return reserved.has(name) || isPrototypeName(name);
 }

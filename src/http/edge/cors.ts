@@ -46,4 +46,6 @@ export class CrossOrigin {
 
 const allowed =
   'authorization, content-type, idempotency-key, last-event-id, x-api-key, x-request-id, x-tenant-id';
-const exposed = Object.keys(answerHeaders).join(', ').toLowerCase();
+/** What clients of MCP in a browser read: where to sign in, and the name of their session. */
+const ofMcp = ['WWW-Authenticate', 'Mcp-Session-Id'];
+const exposed = [...Object.keys(answerHeaders), ...ofMcp].join(', ').toLowerCase();

@@ -2,6 +2,7 @@ export * from './access.js';
 export { type AnswerHeader, answerHeaders } from './answer-headers.js';
 export type { AuditRule, AuditTrail, EntryOfOperation } from './audit-rule.js';
 export { done, doneShape, list, listShape, one, oneShape } from './responses.js';
+export { closedSchemaOf } from './closed-schema.js';
 export { type Dialect, dialects, envelope, spelled, unexpected } from './dialect.js';
 export {
   type BegunRequest,

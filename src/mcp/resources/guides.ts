@@ -1,3 +1,5 @@
+import { reservedNames } from '../../conversations/invocation/index.js';
+import { type Dialect, spelled } from '../../http/operations/index.js';
 import { type ErrorCode, errorKinds } from '../../kernel/errors.js';
 import { roles } from '../../kernel/caller.js';
 import { limitsOf, modelTiersOf, plans } from '../../kernel/plans/index.js';
@@ -27,7 +29,7 @@ export function guideDocuments(parts: DocumentParts): readonly Document[] {
       'context-and-bindings',
       'Context and bindings',
       'context, bindings, session_from, metadata, ignored fields.',
-      () => contextText,
+      () => contextText(reservedNames),
     ),
   ];
 }
@@ -63,15 +65,22 @@ function permissionsText({ catalogue }: DocumentParts): string {
   ].join('\n');
 }
 
+/** Telemetry has the general codes in capitals; the compatible interfaces have them as they are. */
+const spellings: readonly Dialect[] = ['general', 'keys', 'invocation'];
+
 function errorsText(): string {
-  const rows = (Object.keys(errorKinds) as ErrorCode[]).map((code) => {
+  const codes = Object.keys(errorKinds) as ErrorCode[];
+  const rows = codes.map((code) => {
     const { status, message, retry } = errorKinds[code];
-    return `| ${code} | ${status} | ${message} | ${retry === 'later' ? 'yes, later' : 'no'} |`;
+    const shown = [...new Set(spellings.map((dialect) => spelled(code, dialect)))].join(' or ');
+    return `| ${shown} | ${status} | ${message} | ${retry === 'later' ? 'yes, later' : 'no'} |`;
   });
   return [
     '# Errors',
     '',
     'A tool that is refused answers with `isError` and `{error, message, details, status: "error"}`; `message` says what is wrong and what to do.',
+    '',
+    'Where a code has two forms, the second is that of key tools (such as `invalid_input`) or of chats and triggers (in capitals).',
     '',
     '| code | HTTP status | meaning | retry |',
     '|---|---|---|---|',
@@ -97,6 +106,7 @@ function limitsText(): string {
     '- A request body is at most 4 MB.',
     '- A turn over MCP ends after 180 s; `options.timeout_ms` shortens that.',
     '- `context`: 2,000 characters and 50 fields. `bindings`: 16 KB. `metadata`: 20 keys and 4 KB. `session_from`: 1 to 5 names.',
+    '- `attachments`: 10, each of at most 5 MB.',
     '- Tools of agents end after 30 s unless they set another limit, 1 to 120 s.',
   ].join('\n');
 }

@@ -1,6 +1,5 @@
 import { describedTypes } from '../../automation/index.js';
-import type { OperationTable } from '../../http/operations/index.js';
-import { jsonSchemaOf } from '../tools/input-plan.js';
+import { closedSchemaOf, type OperationTable } from '../../http/operations/index.js';
 import type { JsonSchema } from '../tools/tool.js';
 import type { Document } from './document.js';
 
@@ -25,7 +24,8 @@ export function schemaDocuments(table: OperationTable): readonly Document[] {
 function bodyOf(table: OperationTable, name: string): JsonSchema {
   const { body } = table.named(name);
   if (body === undefined) throw new Error(`the operation ${name} has no body`);
-  return jsonSchemaOf(body, 'input');
+  const { $schema: _, ...schema } = closedSchemaOf(body);
+  return schema;
 }
 
 function variantOf(schema: JsonSchema, type: string): JsonSchema {

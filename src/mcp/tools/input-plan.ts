@@ -30,6 +30,7 @@ export function inputPlanOf(tool: Tool, operation: Operation): InputPlan {
     additionalProperties: false,
   };
   const fixed = Object.entries(tool.fixed ?? {});
+  const omitted = found.filter(({ without }) => without.length > 0);
   const inQuery = propertiesOf(operation.query);
   const tenantParams = Object.entries(tool.params ?? {}).flatMap(([name, argument]) =>
     argument === null ? [name] : [],
@@ -48,6 +49,7 @@ export function inputPlanOf(tool: Tool, operation: Operation): InputPlan {
       for (const [name, value] of Object.entries(args)) {
         const place = places.get(name);
         if (place === undefined) throw unknownArgument(name, places.keys());
+        refuseOmitted(name, value, omitted);
         if (place.in === 'run' || value === undefined) continue;
         if (place.in === 'body') parts.body[place.name] = value;
         else parts[place.in][place.name] = argumentText(name, value);
@@ -67,16 +69,28 @@ interface Field {
   readonly place: Place;
   readonly schema: JsonSchema;
   readonly required: boolean;
+  /** Fields of its value that the tool does not offer. */
+  readonly without: readonly string[];
 }
 
 function fieldsOf(tool: Tool, operation: Operation): readonly Field[] {
   const hidden = new Set([...(tool.omit ?? []), ...Object.keys(tool.fixed ?? {})]);
   if (tool.variant !== undefined) hidden.add('type');
   const fields = new Map<string, Field>();
-  const add = (field: Field): void => {
+  const add = (field: Omit<Field, 'without'>): void => {
     const own = tool.arguments?.[field.argument];
-    const required = field.required || (tool.required?.includes(field.argument) ?? false);
-    fields.set(field.argument, { ...field, required, schema: own ?? field.schema });
+    const without = (tool.omit ?? []).flatMap((path) => {
+      const [argument, ...nested] = path.split('.');
+      return argument === field.argument && nested.length > 0 ? [nested.join('.')] : [];
+    });
+    const isFilledIn = tool.optional?.includes(field.argument) ?? false;
+    const required = (field.required && !isFilledIn) || (tool.required?.includes(field.argument) ?? false);
+    fields.set(field.argument, {
+      ...field,
+      required,
+      without,
+      schema: own ?? lessFields(field.schema, without),
+    });
   };
   for (const [name, schema] of Object.entries(propertiesOf(operation.params))) {
     const argument = tool.params?.[name] === undefined ? name : tool.params[name];
@@ -104,6 +118,22 @@ function fieldsOf(tool: Tool, operation: Operation): readonly Field[] {
     if (!fields.has(argument)) add({ argument, place: { in: 'run' }, schema, required: false });
   }
   return [...fields.values()];
+}
+
+function lessFields(schema: JsonSchema, without: readonly string[]): JsonSchema {
+  if (without.length === 0) return schema;
+  const { properties } = objectIn(schema);
+  const offered = Object.entries(properties).filter(([name]) => !without.includes(name));
+  return { ...schema, properties: Object.fromEntries(offered) };
+}
+
+function refuseOmitted(argument: string, value: unknown, omitted: readonly Field[]): void {
+  const field = omitted.find((one) => one.argument === argument);
+  if (field === undefined || typeof value !== 'object' || value === null) return;
+  const name = field.without.find((one) => Object.hasOwn(value, one));
+  if (name === undefined) return;
+  const taken = Object.keys(objectIn(field.schema).properties).join(', ');
+  throw invalidField(`${argument}.${name}`, `is not an argument of this tool. ${argument} takes ${taken}.`);
 }
 
 function unknownArgument(name: string, known: Iterable<string>): Error {

@@ -41,13 +41,17 @@ export function refusalOf(error: PlatformError, dialect: Dialect): ToolOutcome {
         code === 'insufficient_permissions'
           ? code
           : spelled(code, dialect === 'telemetry' ? 'general' : dialect),
-      message: next === '' || message.includes(next) ? message : `${message} ${next}`,
+      message: next === '' || message.includes(next) ? message : `${asSentence(message)} ${next}`,
       ...(details === undefined ? {} : { details }),
       ...(retryAfterSeconds === undefined ? {} : { retry_after_seconds: retryAfterSeconds }),
       status: 'error',
     },
     true,
   );
+}
+
+function asSentence(message: string): string {
+  return /[.!?]$/.test(message) ? message : `${message}.`;
 }
 
 /** The next step for the model, if a tool helps. */

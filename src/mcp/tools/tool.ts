@@ -57,12 +57,14 @@ export interface Tool {
   readonly variant?: string;
   /** Fields of the body or query that the tool sets. */
   readonly fixed?: Readonly<Record<string, unknown>>;
-  /** Fields of the body or query that the tool does not offer. */
+  /** Fields of the body or query that the tool does not offer; `a.b` is the field `b` of the argument `a`. */
   readonly omit?: readonly string[];
   /** Descriptions and schemas that replace those of the operation, and further arguments of `run`. */
   readonly arguments?: Readonly<Record<string, JsonSchema>>;
   /** Required arguments besides those of the operation. */
   readonly required?: readonly string[];
+  /** Arguments that the operation requires and that `run` fills in where they are missing. */
+  readonly optional?: readonly string[];
   /** The schema of the answer, where it is not that of the operation. */
   readonly output?: JsonSchema;
   /** Builds the answer of a tool that is more than its operation. */

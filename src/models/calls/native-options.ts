@@ -25,6 +25,7 @@ const tool = named(
           error: `must have at most ${toolBytesMax} bytes as JSON`,
         })
         .nullish(),
+      strict: z.boolean().nullish().describe('Whether the arguments must fit the parameters exactly.'),
     }),
   }),
 );
@@ -51,10 +52,11 @@ export function optionsOf(given: Options): Partial<LlmRequest> {
   const hasTools = tools != null && tools.length > 0;
   return {
     ...(hasTools && {
-      tools: tools.map(({ function: { name, description, parameters } }) => ({
+      tools: tools.map(({ function: { name, description, parameters, strict } }) => ({
         name,
         ...(description != null && { description }),
         parameters: parameters ?? { type: 'object', properties: {} },
+        ...(strict != null && { strict }),
       })),
     }),
     ...(hasTools &&

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { invalidField } from '../../kernel/errors.js';
 import type { FilePart, ImagePart, LlmRequest } from '../../llm/index.js';
+import { bytesInBase64, imageTypeOf, imageTypesList, partBytesMax } from '../parts/index.js';
 
 export interface CompatRequest {
   readonly model: string;
@@ -17,8 +18,23 @@ export function parseCompatBody<Output>(schema: z.ZodType<Output>, body: unknown
 }
 
 /** Decoding skips what is no base64, so it is checked before. */
-export function isBase64(data: string): boolean {
+function isBase64(data: string): boolean {
   return data !== '' && data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data);
+}
+
+/** Refuses what is no base64, and what is larger than a part may be in any call. */
+export function requireContent(data: string, field: string, form = 'must be valid base64'): void {
+  if (!isBase64(data)) throw invalidField(field, form);
+  if (bytesInBase64(data) > partBytesMax) {
+    throw invalidField(field, `has more than ${partBytesMax} bytes. Send less, or a smaller version`);
+  }
+}
+
+/** The media type of an image, in the spelling that vendors know. */
+export function requireImageType(given: string, field: string): string {
+  const type = imageTypeOf(given);
+  if (type === undefined) throw invalidField(field, `must be one of ${imageTypesList}`);
+  return type;
 }
 
 /** Vendors take 120,000 characters of names and values. */
@@ -35,11 +51,16 @@ export const boundedSchema = z
 /** An image of a caller, whose address or content can be one. */
 export function checkedImage(url: string, field: string): ImagePart {
   if (!/^(?:https?|data):/i.test(url)) throw invalidField(field, 'must be an http, https or data address');
-  const image = imageFromUrl(url);
-  const isWrong =
-    image.source.kind === 'base64' ? !isBase64(image.source.data) : /^data:/i.test(image.source.url);
-  if (isWrong) throw invalidField(field, 'must be data:<type>;base64,<data> with valid base64');
-  return image;
+  const { source } = imageFromUrl(url);
+  const form = 'must be data:<type>;base64,<data> with valid base64';
+  if (source.kind === 'url') {
+    if (/^data:/i.test(source.url)) throw invalidField(field, form);
+    return { type: 'image', source };
+  }
+  const mediaType = imageTypeOf(source.mediaType);
+  if (mediaType === undefined) throw invalidField(field, `must hold an image: ${imageTypesList}`);
+  requireContent(source.data, field, form);
+  return { type: 'image', source: { ...source, mediaType } };
 }
 
 const dataUrl = /^data:([a-z]+\/[a-z0-9.+-]+);base64,(.*)$/is;
@@ -61,7 +82,7 @@ export function fileFromData(url: string, name: string | undefined, field: strin
       `${field}.file.file_data`,
       'must be a data: URL in base64, such as data:application/pdf;base64,…',
     );
-  if (!isBase64(data)) throw invalidField(`${field}.file.file_data`, 'must be valid base64');
+  requireContent(data, `${field}.file.file_data`);
   return documentPart(mediaType.toLowerCase(), data, name, field);
 }
 

@@ -4,6 +4,12 @@ import { plainMediaType } from './media-types.js';
 import { named } from '../../http/operations/index.js';
 
 export const partBytesMax = 5 * 1024 * 1024;
+
+/** The bytes that the text stands for, without decoding it. */
+export function bytesInBase64(data: string): number {
+  return Math.floor((data.length * 3) / 4) - (data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0);
+}
+
 const urlCharsMax = 8_192;
 const nameCharsMax = 255;
 /** A few bytes beyond the largest content, so that its refusal names the size. */

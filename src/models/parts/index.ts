@@ -2,9 +2,12 @@
 export {
   attachmentsMax,
   attachmentsShape,
+  bytesInBase64,
   filePartShape,
   type GivenPart,
   imagePartShape,
+  partBytesMax,
 } from './given-parts.js';
+export { imageTypeOf, imageTypesList } from './media-types.js';
 export { partReader, type PlacedPart, type ReadPart, type ReadParts } from './read-parts.js';
 export { userPartOf } from './user-part.js';

@@ -7,6 +7,13 @@ export function isImageType(mediaType: string): boolean {
   return imageTypes.some((one) => one === mediaType);
 }
 
+/** The type in the spelling of the list; undefined for others. Some clients write `image/jpg`. */
+export function imageTypeOf(given: string): string | undefined {
+  const type = plainMediaType(given);
+  const spelled = type === 'image/jpg' ? 'image/jpeg' : type;
+  return isImageType(spelled) ? spelled : undefined;
+}
+
 /** The type that the first bytes tell; undefined for types without a mark, such as text. */
 export function sniffedType(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, 1_024)).toString(

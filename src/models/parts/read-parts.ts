@@ -3,7 +3,7 @@ import { type ErrorCode, invalidField, PlatformError } from '../../kernel/errors
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { TaskLimiter } from '../../infra/claims/index.js';
 import { type Egress, EgressError } from '../../infra/egress/index.js';
-import { type GivenPart, partBytesMax } from './given-parts.js';
+import { bytesInBase64, type GivenPart, partBytesMax } from './given-parts.js';
 import {
   imageTypesList,
   isImageType,
@@ -87,8 +87,7 @@ export function partReader(egress: Pick<Egress, 'checkUrl' | 'fetchGuarded'>): R
 type TooLarge = Parameters<ReadParts>[2]['tooLarge'];
 
 function decoded(data: string, field: string, tooLarge: TooLarge): Buffer {
-  const bytes = Math.floor((data.length * 3) / 4) - (data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0);
-  if (bytes > partBytesMax) throw partTooLarge(field, tooLarge);
+  if (bytesInBase64(data) > partBytesMax) throw partTooLarge(field, tooLarge);
   if (data.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(data)) {
     throw invalidField(field, 'must be base64 (RFC 4648, with padding and without line breaks)');
   }

@@ -57,6 +57,19 @@ async function agentTools(call: CallTool, { toolServerUrl, mcpServerUrl }: Surro
 
   const api = { api: { url: toolServerUrl, auth: { type: 'none' } } };
   const tool = idOf(await call('create_api_tool', { ...at, name: 'weather', editor_schema: api }));
+  await call('create_api_tool', {
+    ...at,
+    openapi: {
+      document: {
+        openapi: '3.1.0',
+        servers: [{ url: toolServerUrl }],
+        paths: {
+          '/orders/{id}': { get: { operationId: 'readOrder', parameters: [{ name: 'id', in: 'path' }] } },
+        },
+      },
+      operation_id: 'readOrder',
+    },
+  });
   await call('list_api_tools', at);
   await call('get_api_tool', { ...at, tool_id: tool });
   await call('update_api_tool', { ...at, tool_id: tool, description: 'Tells the weather.' });
@@ -120,25 +133,19 @@ async function databaseTools(call: CallTool, { database }: Surroundings): Promis
     database: database.name,
     username: database.user,
   };
-  const config = idOf(
-    await call('create_database_config', {
-      name: `shop-${randomUUID().slice(0, 8)}`,
-      connection_config: { ...place, ssl: false, password: database.password },
-    }),
-  );
+  const name = `shop-${randomUUID().slice(0, 8)}`;
+  const secret = idOf(await call('create_secret', { name, value: database.password, kind: 'generic' }));
+  const access = { ...place, ssl: false, password_secret_ref: name };
+  const config = idOf(await call('create_database_config', { name, connection_config: access }));
   const at = { config_id: config };
   await call('list_database_configs', {});
   await call('get_database_config', at);
   await call('update_database_config', { ...at, description: 'The shop.' });
   await call('refresh_database_schema', at);
-  await call('test_database_connection', {
-    ...place,
-    ssl: false,
-    password: database.password,
-    allowed_tables: ['public.tenants'],
-  });
-  await call('discover_database_schema', { ...place, ssl: false, password: database.password });
+  await call('test_database_connection', { ...access, allowed_tables: ['public.tenants'] });
+  await call('discover_database_schema', access);
   await call('delete_database_config', at);
+  await call('delete_secret', { secret_id: secret });
 }
 
 const chatted = z.object({ session_id: z.string(), execution_id: z.string(), text: z.string() });
@@ -168,6 +175,7 @@ async function conversationTools(call: CallTool, agent: string, { handedOff }: S
   await call('list_denied_consumers', {});
   await call('allow_consumer', consumer);
   await call('delete_consumer_memory', consumer);
+  await call('delete_consumer_memory', { ...consumer, whole_contact: true });
   await call('delete_session', at);
 
   await call('call_llm', { query: 'hello', model: 'sim.echo' });

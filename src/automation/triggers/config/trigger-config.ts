@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  closedSchemaOf,
   isJsonObject,
   type JsonObject,
   mergePatch,
@@ -30,12 +31,8 @@ export function parseTriggerConfig(type: TriggerType, given: JsonObject): Trigge
 export function describedTypes() {
   return triggerTypes.map((type) => {
     const { title, description, config } = recordOf(type);
-    return { type, title, description, config_schema: schemaOf(config) };
+    return { type, title, description, config_schema: { ...closedSchemaOf(config) } };
   });
-}
-
-function schemaOf(config: z.ZodType): Record<string, unknown> {
-  return z.toJSONSchema(config, { io: 'input', unrepresentable: 'any' });
 }
 
 /** Treats null settings as absent. In bodies that are sent verbatim, null stays a value. */

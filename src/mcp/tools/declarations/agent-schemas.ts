@@ -1,4 +1,7 @@
-import type { Tool } from '../tool.js';
+import { openApiSource, toolFromOpenApi } from '../../../agents/index.js';
+import { isJsonObject } from '../../../http/operations/index.js';
+import { jsonSchemaOf } from '../input-plan.js';
+import type { OperationInput, Tool } from '../tool.js';
 
 const agent = { params: { id: 'agent_id' } } as const;
 const schema = { params: { id: 'agent_id', schemaId: 'schema_id' } } as const;
@@ -80,12 +83,25 @@ export const apiTools: readonly Tool[] = [
     name: 'create_api_tool',
     title: 'Add an HTTP tool',
     description:
-      'Use to let an agent call an HTTP API. Name the tool for the model, describe its parameters as JSON Schema and its request in editor_schema.api. Then try it with test_api_tool.',
+      'Use to let an agent call an HTTP API. Give name, parameters (JSON Schema) and editor_schema.api, or openapi to take them from an operation of an OpenAPI document. Set its auth with update_api_tool; try it with test_api_tool.',
     operation: 'agent-schemas.create',
     permission: 'tools:create',
     variant: 'api',
     hints: '',
     ...agent,
+    arguments: {
+      openapi: {
+        ...jsonSchemaOf(openApiSource, 'input'),
+        description:
+          'Where the tool comes from; name, description, parameters and editor_schema that are given too replace what the document says.',
+      },
+    },
+    optional: ['name', 'editor_schema'],
+    run: (call, input, { openapi }) =>
+      call.operation(
+        'agent-schemas.create',
+        openapi === undefined ? input : { ...input, body: withOpenApi(input.body, openapi) },
+      ),
   },
   {
     name: 'update_api_tool',
@@ -186,3 +202,13 @@ export const mcpServerTools: readonly Tool[] = [
     ...mcpServer,
   },
 ];
+
+/** The body of the operation, with what the document says where the caller says nothing. */
+function withOpenApi(body: unknown, source: unknown): OperationInput['body'] {
+  const { api, ...described } = toolFromOpenApi(source);
+  const given = isJsonObject(body) ? body : {};
+  const { editor_schema: editor } = given;
+  const ofEditor = isJsonObject(editor) ? editor : {};
+  const ofApi = isJsonObject(ofEditor['api']) ? ofEditor['api'] : {};
+  return { ...described, ...given, editor_schema: { ...ofEditor, api: { ...api, ...ofApi } } };
+}

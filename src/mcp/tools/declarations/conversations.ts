@@ -1,8 +1,17 @@
+import { invalidField } from '../../../kernel/errors.js';
 import { queryOf } from '../argument-text.js';
 import type { Tool } from '../tool.js';
 
 const session = { params: { id: 'session_id' } } as const;
-const consumer = { params: { key: 'consumer_key' } } as const;
+const consumerKey = {
+  consumer_key: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 255,
+    description: 'The key as list_consumers shows it.',
+  },
+} as const;
+const consumer = { params: { key: 'consumer_key' }, arguments: consumerKey } as const;
 
 export const sessionTools: readonly Tool[] = [
   {
@@ -135,6 +144,7 @@ export const consumerTools: readonly Tool[] = [
     hints: 'R',
     ...consumer,
     arguments: {
+      ...consumerKey,
       include_memory: {
         type: 'boolean',
         description: 'Whether to read what agents remember of the contact too.',
@@ -196,11 +206,35 @@ export const consumerTools: readonly Tool[] = [
     name: 'delete_consumer_memory',
     title: 'Erase the memory of a consumer',
     description:
-      'Use when a person asks to be forgotten. Erases the facts that agents remember of a contact for good.',
+      'Use when a person asks to be forgotten. Erases for good the facts that agents remember of a contact, or with whole_contact the contact with all sessions, messages and executions.',
     operation: 'consumers.forget',
     adminClass: 'delete',
     hints: 'DI',
     ...consumer,
+    arguments: {
+      ...consumerKey,
+      whole_contact: {
+        type: 'boolean',
+        description: 'Whether to erase the whole contact. There is no way back; a block stays in force.',
+      },
+    },
+    output: {
+      type: 'object',
+      properties: {
+        success: { const: true },
+        message: { type: 'string' },
+        data: {
+          type: 'object',
+          description: 'With whole_contact: how many sessions, messages and executions were erased.',
+        },
+      },
+      required: ['success'],
+    },
+    run: (call, input, { whole_contact: isWhole = false }) => {
+      // Anything but a clear yes must not erase a person.
+      if (typeof isWhole !== 'boolean') throw invalidField('whole_contact', 'must be true or false');
+      return call.operation(isWhole ? 'consumers.erase' : 'consumers.forget', input);
+    },
   },
 ];
 

@@ -1,6 +1,9 @@
 import type { Tool } from '../tool.js';
 
 const config = { params: { id: 'config_id' } } as const;
+/** Arguments enter a model's context and its client's history: a password comes from the vault alone. */
+const stored = { omit: ['connection_config.password'] } as const;
+const adHoc = { omit: ['password'] } as const;
 
 export const databaseTools: readonly Tool[] = [
   {
@@ -43,6 +46,7 @@ export const databaseTools: readonly Tool[] = [
       'Use to connect a PostgreSQL database. Give the password as password_secret_ref, the name of a secret. Try it first with test_database_connection; then call refresh_database_schema.',
     operation: 'databases.create',
     hints: '',
+    ...stored,
   },
   {
     name: 'update_database_config',
@@ -51,6 +55,7 @@ export const databaseTools: readonly Tool[] = [
       'Use to change a configuration; fields that you leave out keep their values. A new host or port needs the password again, or an approval by an owner or admin.',
     operation: 'databases.update',
     hints: 'I',
+    ...stored,
     ...config,
   },
   {
@@ -69,6 +74,7 @@ export const databaseTools: readonly Tool[] = [
       'Use before create_database_config. Connects and reads one of the allowed tables. Returns whether it worked and, if not, why.',
     operation: 'databases.test',
     hints: 'RO',
+    ...adHoc,
   },
   {
     name: 'discover_database_schema',
@@ -77,6 +83,7 @@ export const databaseTools: readonly Tool[] = [
       'Use to choose allowed tables. Connects and returns schemas, tables and views. Then call create_database_config.',
     operation: 'databases.discover',
     hints: 'RO',
+    ...adHoc,
   },
   {
     name: 'delete_database_config',

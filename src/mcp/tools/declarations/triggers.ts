@@ -1,3 +1,4 @@
+import { queryOf } from '../argument-text.js';
 import type { Tool } from '../tool.js';
 
 const trigger = { params: { id: 'trigger_id' } } as const;
@@ -95,9 +96,26 @@ export const triggerTools: readonly Tool[] = [
     name: 'get_trigger_stats',
     title: 'Statistics of triggers',
     description:
-      'Use to find failing or slow triggers. Returns executions, success rate and latency of each. Then call list_trigger_executions with status failed.',
+      'Use to find failing or slow triggers. Returns executions, success rate and latency of each and of all; pass next_cursor as cursor for more. Then call list_trigger_executions with status failed.',
     operation: 'triggers.stats',
     hints: 'R',
+    arguments: {
+      limit: { type: 'integer', minimum: 1, maximum: 100, description: 'Triggers in a page; 50 by default.' },
+      cursor: { type: 'string', description: 'The next_cursor of the page before.' },
+    },
+    output: triggerStats(),
+    run: async (call, input, args) => {
+      const all = await call.operation('triggers.stats', input);
+      const query = queryOf(args, ['limit', 'cursor']);
+      const page = await call.operation('triggers.list', { ...input, query });
+      const triggers: unknown[] = [];
+      // One after the other: a page of counts must not take all connections of the store.
+      for (const { id, name, trigger_type, enabled } of page['data'] as readonly ShownTrigger[]) {
+        const one = await call.operation('triggers.stats-of', { ...input, params: { id } });
+        triggers.push({ id, name, trigger_type, enabled, ...withSuccessRate(one['data'] as OwnStats) });
+      }
+      return { ...all, triggers, next_cursor: page['next_cursor'] ?? null };
+    },
   },
   {
     name: 'list_trigger_executions',
@@ -128,6 +146,59 @@ export const triggerTools: readonly Tool[] = [
     ...trigger,
   },
 ];
+
+interface ShownTrigger {
+  readonly id: string;
+  readonly name: string;
+  readonly trigger_type: string;
+  readonly enabled: boolean;
+}
+
+interface OwnStats {
+  readonly executions: { readonly total: number; readonly completed: number; readonly failed: number };
+  readonly avg_latency_ms: number;
+}
+
+function withSuccessRate({ executions, avg_latency_ms }: OwnStats) {
+  const rate = (100 * executions.completed) / Math.max(1, executions.total);
+  return { executions, success_rate_pct: Math.round(rate * 100) / 100, avg_latency_ms };
+}
+
+function triggerStats() {
+  return {
+    type: 'object',
+    properties: {
+      success: { const: true },
+      data: { type: 'object', description: 'The figures of all triggers together.' },
+      triggers: {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: {
+            id: { type: 'string' },
+            name: { type: 'string' },
+            trigger_type: { type: 'string' },
+            enabled: { type: 'boolean' },
+            executions: {
+              type: 'object',
+              properties: {
+                total: { type: 'integer' },
+                completed: { type: 'integer' },
+                failed: { type: 'integer' },
+              },
+              required: ['total', 'completed', 'failed'],
+            },
+            success_rate_pct: { type: 'number' },
+            avg_latency_ms: { type: 'number' },
+          },
+          required: ['id', 'name', 'executions', 'success_rate_pct', 'avg_latency_ms'],
+        },
+      },
+      next_cursor: { type: ['string', 'null'] },
+    },
+    required: ['success', 'data', 'triggers', 'next_cursor'],
+  };
+}
 
 function createdTrigger() {
   return {

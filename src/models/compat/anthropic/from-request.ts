@@ -6,9 +6,10 @@ import { cacheMark, cacheOf } from '../cache-mark.js';
 import {
   boundedSchema,
   documentPart,
-  isBase64,
   parseCompatBody,
   type CompatRequest,
+  requireContent,
+  requireImageType,
 } from '../compat-request.js';
 import { wireOf } from '../survey.js';
 import { surveyMessages } from './survey.js';
@@ -260,22 +261,15 @@ function userMessages(
 }
 
 function image({ source, cache_control: mark }: z.output<typeof imageBlock>, field: string): ImagePart {
-  if (source.type === 'base64') requireBase64(source.data, `${field}.source.data`);
-  else if (!/^https?:/i.test(source.url))
-    throw invalidField(`${field}.source.url`, 'must be an http or https address');
-  return {
-    type: 'image',
-    field,
-    ...cacheOf(mark),
-    source:
-      source.type === 'url'
-        ? { kind: 'url', url: source.url }
-        : { kind: 'base64', mediaType: source.media_type, data: source.data },
-  };
-}
-
-function requireBase64(data: string, field: string): void {
-  if (!isBase64(data)) throw invalidField(field, 'must be valid base64');
+  const more = { field, ...cacheOf(mark) };
+  if (source.type === 'url') {
+    if (!/^https?:/i.test(source.url))
+      throw invalidField(`${field}.source.url`, 'must be an http or https address');
+    return { type: 'image', source: { kind: 'url', url: source.url }, ...more };
+  }
+  const mediaType = requireImageType(source.media_type, `${field}.source.media_type`);
+  requireContent(source.data, `${field}.source.data`);
+  return { type: 'image', source: { kind: 'base64', mediaType, data: source.data }, ...more };
 }
 
 function documentParts(
@@ -291,7 +285,7 @@ function documentParts(
     case 'url':
       return [...about, { type: 'file', source: { kind: 'url', url: source.url }, field, ...named }];
     case 'base64':
-      requireBase64(source.data, `${field}.source.data`);
+      requireContent(source.data, `${field}.source.data`);
       return [...about, { ...documentPart(source.media_type, source.data, name, field), ...cacheOf(mark) }];
   }
 }

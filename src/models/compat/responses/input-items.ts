@@ -11,7 +11,7 @@ import {
   unpackSignature,
 } from '../../../llm/index.js';
 import { userPartOf } from '../../parts/index.js';
-import { checkedImage, isBase64 } from '../compat-request.js';
+import { checkedImage, requireContent } from '../compat-request.js';
 
 const itemsMax = 10_000;
 /** Encrypted content of a thought that the vendor sends only encrypted. */
@@ -187,9 +187,7 @@ function readFile(part: unknown, at: string): UserPart {
   }
   if (data == null) throw invalidField(`${at}.file_data`, 'is required');
   const [, mediaType = '', content = ''] = /^data:([^;,]+);base64,(.*)$/is.exec(data) ?? [];
-  if (!isBase64(content)) {
-    throw invalidField(`${at}.file_data`, 'must be data:<type>;base64,<data> with valid base64');
-  }
+  requireContent(content, `${at}.file_data`, 'must be data:<type>;base64,<data> with valid base64');
   const bytes = Buffer.from(content, 'base64');
   return userPartOf({ mediaType: mediaType.toLowerCase(), name, bytes, field: at });
 }

@@ -38,7 +38,16 @@ test('a page of a listed origin may read what the headers of an answer say', asy
     return answer.headers.get('access-control-expose-headers')?.split(', ');
   };
   const exposed = await exposedTo('https://app.example');
-  for (const name of ['request-id', 'x-request-id', 'x-troupe-ignored', 'x-troupe-paid-by', 'retry-after']) {
+  for (const name of [
+    'request-id',
+    'x-request-id',
+    'x-execution-id',
+    'x-troupe-ignored',
+    'x-troupe-paid-by',
+    'retry-after',
+    'www-authenticate',
+    'mcp-session-id',
+  ]) {
     t.true(exposed?.includes(name), name);
   }
   t.is(await exposedTo('https://evil.example'), undefined);

@@ -1,0 +1,143 @@
+// What single tools of MCP take and answer beyond the endpoint that they mirror.
+import test from 'ava';
+import { mcpClient, structured } from '../support/clients/mcp.js';
+import { type McpNode, startMcpNode } from '../support/servers/mcp-node.js';
+import type { TestNode } from '../support/servers/node.js';
+
+const undo: (() => Promise<void>)[] = [];
+let served: McpNode;
+let node: TestNode;
+
+test.before(async () => {
+  served = await startMcpNode({ teardown: (step) => void undo.push(step) });
+  node = served.node;
+});
+
+test.after.always(async () => {
+  for (const step of undo.toReversed()) await step();
+});
+
+test.serial('no tool takes a database password, only the name of a secret', async (t) => {
+  const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+  const { tools } = await client.listTools();
+  const place = { host: '127.0.0.1', database: 'shop', username: 'shop' };
+  const password = 'sk-planted-password';
+  for (const [name, field, args] of [
+    [
+      'create_database_config',
+      'connection_config.password',
+      { name: 'shop', connection_config: { ...place, password } },
+    ],
+    [
+      'update_database_config',
+      'connection_config.password',
+      { config_id: '018f0000-0000-7000-8000-000000000001', connection_config: { password } },
+    ],
+    ['test_database_connection', 'password', { ...place, password }],
+    ['discover_database_schema', 'password', { ...place, password }],
+  ] as const) {
+    const refused = await client.callTool({ name, arguments: { ...args } });
+    t.true(refused.isError, name);
+    t.like(structured(refused), { error: 'validation_error', details: { field } }, name);
+    const { inputSchema } = tools.find((tool) => tool.name === name) ?? {};
+    t.false(JSON.stringify(inputSchema).includes('"password":'), name);
+    t.true(JSON.stringify(inputSchema).includes('"password_secret_ref":'), name);
+  }
+  const listed = await client.callTool({ name: 'list_database_configs', arguments: {} });
+  t.deepEqual(structured(listed)['data'], []);
+});
+
+test.serial('an HTTP tool comes from an operation of an OpenAPI document', async (t) => {
+  const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+  const call = async (name: string, args: object) =>
+    structured(await client.callTool({ name, arguments: { agent_id: node.bootstrap.agent_id, ...args } }));
+  const document = {
+    openapi: '3.0.3',
+    servers: [{ url: 'https://api.example.com/v1' }],
+    paths: {
+      '/orders/{id}': {
+        get: {
+          operationId: 'readOrder',
+          summary: 'Reads an order.',
+          parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }],
+        },
+      },
+    },
+  };
+  const made = await call('create_api_tool', {
+    openapi: { document, operation_id: 'readOrder' },
+    name: 'order',
+  });
+  t.like(made['data'], {
+    type: 'api',
+    name: 'order',
+    description: 'Reads an order.',
+    parameters: {
+      type: 'object',
+      properties: { id: { type: 'string' } },
+      required: ['id'],
+      additionalProperties: false,
+    },
+    editor_schema: { api: { method: 'GET', url: 'https://api.example.com/v1/orders/${args.id}' } },
+  });
+  const unknown = await call('create_api_tool', { openapi: { document, operation_id: 'readOrdr' } });
+  t.like(unknown, { error: 'validation_error', details: { field: 'openapi.operation_id' } });
+  t.regex(String(unknown['message']), /Did you mean "readOrder"/);
+  const empty = await call('create_api_tool', { name: 'order' });
+  t.like(empty, { error: 'missing_required_field', details: { field: 'editor_schema' } });
+  await call('delete_api_tool', { tool_id: (made['data'] as { id: string }).id });
+});
+
+test.serial('figures of triggers come for each trigger, in pages', async (t) => {
+  const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+  const call = async (name: string, args: object) =>
+    structured(await client.callTool({ name, arguments: { ...args } }));
+  const trigger = (name: string) =>
+    call('create_trigger', {
+      agent_id: node.bootstrap.agent_id,
+      name,
+      trigger_type: 'webhook',
+      trigger_config: {},
+    });
+  const [one, other] = [await trigger('busy'), await trigger('idle')].map(
+    ({ data }) => (data as { id: string }).id,
+  );
+  t.is((await call('invoke_trigger', { trigger_id: one, message: 'hello' }))['status'], 200);
+  const page = await call('get_trigger_stats', { limit: 1 });
+  t.like(page, { triggers: [{ id: other, name: 'idle', success_rate_pct: 0 }] });
+  t.true((page['data'] as { total: number }).total >= 2);
+  const next = await call('get_trigger_stats', { limit: 1, cursor: page['next_cursor'] });
+  const executions = { total: 1, completed: 1, failed: 0 };
+  t.like(next, { triggers: [{ id: one, enabled: true, executions, success_rate_pct: 100 }] });
+  for (const id of [one, other]) await call('delete_trigger', { trigger_id: id });
+});
+
+test.serial('a contact is erased as a whole only if the caller says so', async (t) => {
+  const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+  const call = async (name: string, args: object) =>
+    structured(await client.callTool({ name, arguments: { ...args } }));
+  const key = '+49 171/555 %';
+  const said = { agent_id: node.bootstrap.agent_id, message: 'hello', consumer_key: key };
+  await call('chat_with_agent', said);
+  const forgotten = await call('delete_consumer_memory', { consumer_key: key });
+  t.is(forgotten['success'], true);
+  t.like(await call('get_consumer', { consumer_key: key }), {
+    data: { consumer_key: key, total_sessions: 1 },
+  });
+  const unclear = await call('delete_consumer_memory', { consumer_key: key, whole_contact: 'yes' });
+  t.like(unclear, { error: 'validation_error', details: { field: 'whole_contact' } });
+  t.like(await call('delete_consumer_memory', { consumer_key: key, whole_contact: true }), {
+    success: true,
+    data: { sessions: 1, messages: 2, executions: 1 },
+  });
+  t.like(await call('get_consumer', { consumer_key: key }), { error: 'not_found' });
+});
+
+test.serial('the message of a refusal and the next step are sentences of their own', async (t) => {
+  const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+  const refused = await client.callTool({
+    name: 'chat_with_agent',
+    arguments: { agent_id: node.bootstrap.agent_id },
+  });
+  t.regex(String(structured(refused)['message']), /^message: is required\. Correct the named argument/);
+});
