@@ -1,9 +1,7 @@
 // The life of an account over a whole node: addresses to verify, keys that act by a token, people who leave.
 import { randomUUID } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import test from 'ava';
-import { linkTo } from '../support/builders/account-mails.js';
+import { linkTo, mailsOf } from '../support/builders/account-mails.js';
 import { makeTenant, register } from '../support/builders/tenants.js';
 import { openAiAt, startVendor } from '../support/clients/direct-calls.js';
 import { eventually } from '../support/clocks/eventually.js';
@@ -11,15 +9,6 @@ import { startTestNode, type TestNode } from '../support/servers/node.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 const model = 'openai.gpt-4.1-mini';
-
-/** The mails that the node has written. */
-const mailsOf = ({ dataDir }: TestNode) => ({
-  async read(): Promise<readonly string[]> {
-    const folder = join(dataDir, 'outbox');
-    const names = (await readdir(folder).catch((): string[] => [])).toSorted();
-    return Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
-  },
-});
 
 test('an unverified owner spends nothing of the platform, holds no mail address, and verifies by the mail', async (t) => {
   const server = await startVendor(t, new OpenAiServer());

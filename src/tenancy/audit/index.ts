@@ -11,8 +11,11 @@ export {
   forgetAuditEntries,
   forgetAuditedConsumer,
   forgetAuditOfDeleted,
+  recordAccountAudit,
   recordAudit,
 } from './audit.store.js';
+
+export { changedFields } from './changed-fields.js';
 
 export interface Audit {
   readonly operations: readonly Operation[];
