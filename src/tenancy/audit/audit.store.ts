@@ -112,6 +112,16 @@ export function forgetAuditEntries(tx: TenantTransaction, before: Date, rowsMax:
     select forget_audit_entries(${sql.timestamp(before)}, ${rowsMax}) as gone`);
 }
 
+/** Of the platform's own entries, which no tenant sees. */
+export function forgetPlatformAudit(
+  tx: DirectoryTransaction,
+  before: Date,
+  rowsMax: number,
+): Promise<number> {
+  return tx.oneFirst(sql.type(z.object({ gone: z.number() }))`
+    select forget_platform_audit(${sql.timestamp(before)}, ${rowsMax}) as gone`);
+}
+
 /** PostgreSQL refuses NUL and half surrogate pairs; such a character must not roll back the recorded act. */
 function storable(text: string): string {
   return text.replaceAll('\0', '').toWellFormed();

@@ -11,6 +11,7 @@ export {
   forgetAuditEntries,
   forgetAuditedConsumer,
   forgetAuditOfDeleted,
+  forgetPlatformAudit,
   recordAccountAudit,
   recordAudit,
 } from './audit.store.js';
