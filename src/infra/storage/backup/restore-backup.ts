@@ -40,7 +40,7 @@ export async function checkBackup(
 }
 
 function lastMigration({ migrations }: Manifest): number {
-  return Math.max(0, ...migrations.map(({ number }) => number));
+  return migrations.reduce((last, { number }) => Math.max(last, number), 0);
 }
 
 interface Migration {
