@@ -1,9 +1,7 @@
 // The life of an account over a whole node: addresses to verify, keys that act by a token, people who leave.
 import { randomUUID } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import test from 'ava';
-import { linkTo } from '../support/builders/account-mails.js';
+import { linkTo, mailsOf } from '../support/builders/account-mails.js';
 import { makeTenant, register } from '../support/builders/tenants.js';
 import { openAiAt, startVendor } from '../support/clients/direct-calls.js';
 import { eventually } from '../support/clocks/eventually.js';
@@ -11,15 +9,6 @@ import { startTestNode, type TestNode } from '../support/servers/node.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 const model = 'openai.gpt-4.1-mini';
-
-/** The mails that the node has written. */
-const mailsOf = ({ dataDir }: TestNode) => ({
-  async read(): Promise<readonly string[]> {
-    const folder = join(dataDir, 'outbox');
-    const names = (await readdir(folder).catch((): string[] => [])).toSorted();
-    return Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
-  },
-});
 
 test('an unverified owner spends nothing of the platform, holds no mail address, and verifies by the mail', async (t) => {
   const server = await startVendor(t, new OpenAiServer());
@@ -39,11 +28,30 @@ test('an unverified owner spends nothing of the platform, holds no mail address,
     t.is(refused.json.error, 'email_unverified');
   }
   t.is((await ask('sim.echo')).status, 200);
+  const post = (path: string, body: object) => node.client.call('POST', path, { token, tenant, body });
+  const { api_key: key } = (await post('/api/keys', { name: 'doors' })).json.data;
+  const messages = [{ role: 'user', content: 'Hello' }];
+  for (const [path, body] of [
+    ['/v1/chat/completions', { model, messages }],
+    ['/v1/messages', { model, messages, max_tokens: 9 }],
+    ['/v1/responses', { model, input: 'Hello' }],
+    ['/v1/embeddings', { model: 'openai.text-embedding-3-small', input: 'Hello' }],
+  ] as const) {
+    const refused = await node.client.call('POST', path, { token: key, body });
+    t.is(refused.status, 403, path);
+    t.regex(refused.text, /verified email address/, path);
+  }
+  const agent = (await post('/api/agents', { name: 'unverified', llm_config: { model } })).json.data.id;
+  t.is((await post(`/api/agents/${agent}/publish`, {})).status, 200);
+  const turn = await post(`/api/v2/agents/${agent}/stream`, { message: 'Hello' });
+  t.regex(turn.text, /email_unverified/);
+  const config = { agent_id: agent, name: 'mail', trigger_type: 'email', trigger_config: {} };
+  t.is((await post('/api/triggers', config)).json.error, 'email_unverified');
   t.is(server.requests.length, 0);
   const domain = { token, tenant, body: { domain: 'unverified.example' } };
   t.is((await node.client.call('POST', '/api/mail-domains', domain)).json.error, 'email_unverified');
-  const key = { name: 'own', kind: 'llm_key', provider: 'openai', value: 'sk-own-0001' };
-  const made = await node.client.call('POST', '/api/secrets', { token, tenant, body: key });
+  const ownKey = { name: 'own', kind: 'llm_key', provider: 'openai', value: 'sk-own-0001' };
+  const made = await node.client.call('POST', '/api/secrets', { token, tenant, body: ownKey });
   t.is((await ask(model)).status, 200, 'own keys work');
   t.is(server.requests.at(-1)?.key, 'sk-own-0001');
   await node.client.call('DELETE', `/api/secrets/${made.json.data.id}`, { token, tenant });
@@ -52,6 +60,7 @@ test('an unverified owner spends nothing of the platform, holds no mail address,
   t.is((await node.client.call('POST', '/api/auth/verify', verify)).status, 200);
   t.is((await ask(model)).status, 200, 'from the very next call');
   t.is((await node.client.call('POST', '/api/mail-domains', domain)).status, 201);
+  t.is((await post('/api/triggers', config)).status, 201);
   const mail = (await mailsOf(node).read()).find((text) => text.includes(`To: ${user.email}`)) ?? '';
   t.regex(mail, /Content-Type: multipart\/alternative/);
   t.regex(mail, /Content-Type: text\/html/);

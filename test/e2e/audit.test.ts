@@ -1,8 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
+import { linkTo, mailsOf } from '../support/builders/account-mails.js';
 import { makeTenant, type TestTenant } from '../support/builders/tenants.js';
 import type { Json } from '../support/clients/client.js';
 import { startConversations } from '../support/servers/conversations.js';
-import type { TenantNode } from '../support/servers/node.js';
+import { operatorToken, type TenantNode } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 
 const shared = sharedNode(test);
@@ -166,4 +167,78 @@ test('an entry names its request also where no tenant is known when the request 
     );
     t.is(new Set(found.map(({ request_id: id }) => id)).size, times, action);
   }
+  const changesOf = (action: string): Json => all.find((entry) => entry.action === action).changes;
+  t.deepEqual(changesOf('tenant.plan-changed'), { plan: { old: 'free', new: 'enterprise' } });
+  t.deepEqual(changesOf('member.joined'), { role: { old: null, new: 'member' } });
+  t.deepEqual(created.changes, {
+    name: { old: null, new: 'Second' },
+    plan: { old: null, new: 'free' },
+  });
+  t.is(created.target.name, 'Second');
+});
+
+test('the operator leaves the figures that changed, and keeps the reason of a suspension', async (t) => {
+  const { node, tenant, entries } = await placeOf(t);
+  const { tenantId: id } = tenant;
+  const act = (method: string, path: string, body: object) =>
+    node.client.call(method, path, { token: operatorToken, body });
+  await act('PATCH', `/api/tenants/${id}/plan`, { settings: { requests_per_day: 7 } });
+  await act('POST', `/api/v1/operator/tenants/${id}/suspend`, { reason: 'words of the operator' });
+  await act('POST', `/api/v1/operator/tenants/${id}/resume`, {});
+  const [resumed, suspended, planned] = await entries(`?target=${id}`);
+  t.deepEqual(planned?.changes, { settings: { old: {}, new: { requests_per_day: 7 } } });
+  t.deepEqual(suspended?.changes, { status: { old: 'active', new: 'suspended' } });
+  t.deepEqual(resumed?.changes, { status: { old: 'suspended', new: 'active' } });
+  for (const entry of [planned, suspended, resumed]) t.is(entry?.actor.kind, 'operator');
+  t.false(JSON.stringify(suspended).includes('words of the operator'));
+});
+
+test('what users do to their accounts is in the audit of each of their tenants', async (t) => {
+  const { node, tenant, entries } = await placeOf(t);
+  const stranger = await makeTenant(node);
+  const { email, password, userId } = tenant.users.editor;
+  let { token } = tenant.users.editor;
+  const send = async (method: string, path: string, body?: object): Promise<Json> => {
+    const answer = await node.client.call(method, path, { token, ...(body === undefined ? {} : { body }) });
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.text}`);
+    return answer.json;
+  };
+  const next = 'another horse battery';
+  await send('POST', '/api/auth/password', { current_password: password, new_password: next });
+  await send('POST', '/api/auth/logout-all');
+  await send('POST', '/api/auth/password/forgot', { email });
+  const link = await linkTo(mailsOf(node), 'reset', email);
+  await send('POST', '/api/auth/password/reset', { token: link, new_password: password });
+  ({ access_token: token } = (await send('POST', '/api/auth/login', { email, password })).data);
+  const { data: tenants } = await send('GET', '/api/tenants');
+  const own = tenants.find(({ role }: Json) => role === 'owner');
+  const inOwn = await node.client.call('GET', '/api/v1/audit?action=user.password-reset', {
+    token,
+    tenant: own.id,
+  });
+  t.is(inOwn.json.count, 1, inOwn.text);
+  await send('DELETE', `/api/tenants/${own.id}`, { confirm: own.name });
+  await send('DELETE', '/api/auth/me', { password });
+  const found = await entries(`?target=${userId}`);
+  t.deepEqual(
+    found.map(({ action }) => action),
+    [
+      'user.deleted',
+      'user.password-reset',
+      'user.signed-out-everywhere',
+      'user.password-changed',
+      'member.joined',
+    ],
+  );
+  for (const { actor, target, request_id: request, address } of found) {
+    t.deepEqual(actor, { kind: 'user', id: userId, name: 'deleted user' });
+    t.is(target.name, 'deleted user');
+    t.truthy(request);
+    t.truthy(address);
+  }
+  t.false(JSON.stringify(found).includes(own.id), 'nothing of other tenants');
+  const foreign = await node.client.call('GET', `/api/v1/audit?target=${userId}`, {
+    key: stranger.keys.admin,
+  });
+  t.is(foreign.json.count, 0);
 });

@@ -30,6 +30,14 @@ test('the commands do what the endpoints do, in force on running nodes', async (
 
   const made = await troupe('tenants', 'create', 'By command', '--plan', 'pro', '--owner', owner.email);
   t.like(JSON.parse(await troupe('tenants', 'show', made)), { plan: 'pro', members: 1 });
+  const listed = async (...words: string[]): Promise<readonly (string | undefined)[]> =>
+    (await troupe('tenants', 'list', ...words))
+      .split('\n')
+      .slice(1)
+      .map((line) => line.split(' ')[0]);
+  t.deepEqual(await listed('--search', 'by comm', '--plan', 'pro'), [made]);
+  t.deepEqual(await listed('--search', 'by comm', '--plan', 'free'), []);
+  t.deepEqual(await listed('--search', 'by comm', '--status', 'suspended'), []);
   const email = 'second@example.com';
   const password = (await troupe('users', 'create', email)).split('\n').at(-1);
   const signIn = await node.client.call('POST', '/api/auth/login', { body: { email, password } });

@@ -84,6 +84,10 @@ test('one node sweeps a tenant: rows older than its days go, younger ones stay',
     values ($1, now() - $2::interval, 'system', 'test.old', 'x')`;
   await owner.query(audit, [tenant, '401 days']);
   await owner.query(audit, [tenant, '399 days']);
+  const platform = `insert into platform_audit_entries (recorded_at, actor, action, subject)
+    values (now() - $1::interval, 'system', 'test.old', 'x')`;
+  await owner.query(platform, ['401 days']);
+  await owner.query(platform, ['399 days']);
   const cost = `insert into spent_costs values ($1, current_date - $2::int, $1, $1, 7)`;
   await owner.query(cost, [tenant, 64]);
   await owner.query(cost, [tenant, 60]);
@@ -132,6 +136,7 @@ test('one node sweeps a tenant: rows older than its days go, younger ones stay',
   );
   t.is(await count(`usage_rows where session_id = '${active.sessionId}'`), 0);
   t.is(await count(`audit_entries where action = 'test.old'`), 1);
+  t.is(await count(`platform_audit_entries where action = 'test.old'`), 1);
   t.is(await count('stored_responses'), 1);
   t.is(await count(`spent_costs where nanos = 7`), 1);
   t.is(await count('execution_logs'), 0);

@@ -2,7 +2,7 @@ import { tenantScope } from '../../kernel/tenant-scope.js';
 import { TenantDeletion } from '../deletion/index.js';
 import { OperatorReports, tenantRowFrom } from '../operator/index.js';
 import { plans } from '../../kernel/plans/index.js';
-import { emailAddress } from '../../tenancy/identity/index.js';
+import { emailAddress, type TenantFilter, tenantStatuses } from '../../tenancy/identity/index.js';
 import {
   choiceOf,
   type Command,
@@ -17,12 +17,19 @@ import { type Management, withManagement } from './management.js';
 import { everyPage } from './pages.js';
 
 const usage =
-  'tenants list | show ID | create NAME [--plan PLAN] [--owner MAIL] | plan ID PLAN | suspend ID --reason TEXT | resume ID | delete ID --confirm NAME';
+  'tenants list [--search TEXT] [--plan PLAN] [--status STATUS] | show ID | create NAME [--plan PLAN] [--owner MAIL] | plan ID PLAN | suspend ID --reason TEXT | resume ID | delete ID --confirm NAME';
 const actions = ['list', 'show', 'create', 'plan', 'suspend', 'resume', 'delete'];
 
 export const tenantsCommand: Command = {
   run: async (rest, environment) => {
-    const options = { plan: 'free', owner: undefined, reason: undefined, confirm: undefined };
+    const options = {
+      plan: undefined,
+      owner: undefined,
+      reason: undefined,
+      confirm: undefined,
+      search: undefined,
+      status: undefined,
+    };
     const { values, positionals } = readArguments(rest, options, usage);
     // Check the arguments before opening anything.
     const act = actionOf(positionals, values);
@@ -34,18 +41,25 @@ type Act = (management: Management) => Promise<void>;
 
 function actionOf(
   [action, first, second]: readonly string[],
-  { plan, owner, reason, confirm }: Readonly<Record<string, string | undefined>>,
+  { plan, owner, reason, confirm, search, status }: Readonly<Record<string, string | undefined>>,
 ): Act {
   switch (action) {
     case 'list':
-      return list;
+      return list({
+        search,
+        plan: plan === undefined ? undefined : planOf(plan),
+        status:
+          status === undefined
+            ? undefined
+            : choiceOf(status, { what: 'status', choices: tenantStatuses, usage }),
+      });
     case 'show':
       return show(idOf(action, first));
     case 'create':
       if (first === undefined) throw usageError('create needs a name for the tenant', usage);
       if (owner !== undefined && !emailAddress.safeParse(owner).success)
         throw usageError(`--owner ${owner} is not an email address`, usage);
-      return create(first, planOf(plan ?? ''), owner);
+      return create(first, planOf(plan ?? 'free'), owner);
     case 'plan': {
       if (second === undefined) throw usageError('plan needs the id of a tenant and a plan', usage);
       const id = idOf(action, first);
@@ -90,11 +104,13 @@ function idOf(action: string, word: string | undefined): string {
   return word;
 }
 
-async function list({ store }: Management): Promise<void> {
-  const reports = new OperatorReports(store, Date.now);
-  const tenants = await everyPage((page) => reports.tenants({}, page));
-  const rows = tenants.map(tenantRowFrom).map((row) => [row.id, row.plan, row.status, row.name]);
-  say(table([['id', 'plan', 'status', 'name'], ...rows]));
+function list(filter: TenantFilter): Act {
+  return async ({ store }) => {
+    const reports = new OperatorReports(store, Date.now);
+    const tenants = await everyPage((page) => reports.tenants(filter, page));
+    const rows = tenants.map(tenantRowFrom).map((row) => [row.id, row.plan, row.status, row.name]);
+    say(table([['id', 'plan', 'status', 'name'], ...rows]));
+  };
 }
 
 function show(id: string): Act {

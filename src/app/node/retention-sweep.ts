@@ -23,7 +23,7 @@ import {
   forgetUsage,
   sumDays,
 } from '../../models/usage/index.js';
-import { forgetAuditEntries } from '../../tenancy/audit/index.js';
+import { forgetAuditEntries, forgetPlatformAudit } from '../../tenancy/audit/index.js';
 import type { Identity } from '../../tenancy/identity/index.js';
 import { forgetCosts } from '../../tenancy/quota/index.js';
 
@@ -99,6 +99,8 @@ export class RetentionSweep {
     await this.#repeat(() => store.directory((tx) => forgetLogs(tx, rowsMax)));
     await this.#repeat(() => store.directory((tx) => forgetErased(tx, rowsMax)));
     await this.#repeat(() => store.directory((tx) => forgetRequests(tx, rowsMax)));
+    const audited = new Date(time.wallMs() - retentionDefaults.audit_days * dayMs);
+    await this.#repeat(() => store.directory((tx) => forgetPlatformAudit(tx, audited, rowsMax)));
     // Before the rows of tenants: what goes whole is not deleted row by row.
     await dropExpiredMonths(store, new Date(time.wallMs()), retentionDefaults.usage_days).catch(
       (error: unknown) => report('dropping months of calls that are kept no longer', error),

@@ -21,6 +21,8 @@ export type MigrationOptions = {
    * during a rolling upgrade wants this, since migrations are made so that both work.
    */
   readonly acceptNewer?: boolean;
+  /** Only the numbered files up to this one, and no functions: the tables of an earlier version, for its rows. */
+  readonly through?: number;
 };
 
 export type MigrationResult = {
@@ -47,7 +49,10 @@ const recordTables = `
     applied_at timestamptz not null default now(), primary key (name, checksum))`;
 
 export async function migrate(options: MigrationOptions): Promise<MigrationResult> {
-  const files = await readMigrationFiles(options.directory ?? migrationsDirectory);
+  const files = filesThrough(
+    options.through,
+    await readMigrationFiles(options.directory ?? migrationsDirectory),
+  );
   const client = new pg.Client({
     connectionString: options.databaseUrl,
     application_name: 'troupe_migrate',
@@ -64,6 +69,11 @@ export async function migrate(options: MigrationOptions): Promise<MigrationResul
   } finally {
     await client.end(); // frees the lock
   }
+}
+
+function filesThrough(last: number | undefined, files: MigrationFiles): MigrationFiles {
+  if (last === undefined) return files;
+  return { numbered: files.numbered.filter(({ number }) => number <= last), functions: [] };
 }
 
 async function applyPending(

@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { sql, type TenantTransaction, type Transaction } from '../../infra/storage/index.js';
+import {
+  type DirectoryTransaction,
+  sql,
+  type TenantTransaction,
+  type Transaction,
+} from '../../infra/storage/index.js';
 import type { AuditContext, FieldChanges } from '../../kernel/audit-context.js';
 import { requestOrigin } from '../../kernel/request-origin.js';
 import { recordMade } from '../../http/idempotency/index.js';
@@ -62,6 +67,25 @@ export async function recordAudit(tx: Transaction, entry: AuditEntry): Promise<v
   await recordMade(tx, subject);
 }
 
+/**
+ * The entry of an act on an account: one for the platform, and one in each tenant of the user, whose owners are to see
+ * that a member's sign-in changed. The details, which may name other tenants, are the platform's alone.
+ */
+export async function recordAccountAudit(
+  tx: DirectoryTransaction,
+  tenantIds: readonly string[],
+  entry: Omit<AuditEntry, 'tenantId' | 'targetName' | 'outcome'>,
+): Promise<void> {
+  await recordAudit(tx, { ...entry, tenantId: null });
+  if (tenantIds.length === 0) return;
+  const { requestId = null, address = null } = requestOrigin() ?? {};
+  await tx.query(sql.typeAlias('nothing')`
+    insert into audit_entries (tenant_id, actor, action, subject, request_id, address, changes)
+    select tenant_id, ${bounded(entry.actor)}, ${entry.action}, ${bounded(entry.subject)}, ${requestId}, ${address},
+      ${asJson({ ...entry.changes })}::jsonb
+    from unnest(${sql.array([...tenantIds], 'uuid')}) as of_user (tenant_id)`);
+}
+
 /** Whether the entry is about the thing that the operation changes: the first one, and the same after a repeat. */
 function isOf({ targetKind, recorded }: AuditContext, subject: string): boolean {
   return subject.startsWith(`${targetKind}:`) && (recorded === null || recorded === subject);
@@ -86,6 +110,16 @@ export async function forgetAuditedConsumer(tx: TenantTransaction, key: string, 
 export function forgetAuditEntries(tx: TenantTransaction, before: Date, rowsMax: number): Promise<number> {
   return tx.oneFirst(sql.type(z.object({ gone: z.number() }))`
     select forget_audit_entries(${sql.timestamp(before)}, ${rowsMax}) as gone`);
+}
+
+/** Of the platform's own entries, which no tenant sees. */
+export function forgetPlatformAudit(
+  tx: DirectoryTransaction,
+  before: Date,
+  rowsMax: number,
+): Promise<number> {
+  return tx.oneFirst(sql.type(z.object({ gone: z.number() }))`
+    select forget_platform_audit(${sql.timestamp(before)}, ${rowsMax}) as gone`);
 }
 
 /** PostgreSQL refuses NUL and half surrogate pairs; such a character must not roll back the recorded act. */

@@ -11,8 +11,12 @@ export {
   forgetAuditEntries,
   forgetAuditedConsumer,
   forgetAuditOfDeleted,
+  forgetPlatformAudit,
+  recordAccountAudit,
   recordAudit,
 } from './audit.store.js';
+
+export { changedFields } from './changed-fields.js';
 
 export interface Audit {
   readonly operations: readonly Operation[];

@@ -1,7 +1,8 @@
-import { recordAudit } from '../audit/index.js';
+import { recordAccountAudit } from '../audit/index.js';
 import type { UserCaller } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { ChangeFeed, Store } from '../../infra/storage/index.js';
+import { auditAccount } from './account-audit.js';
 import type { Accounts } from './accounts.js';
 import { dropAccountTokens } from './account-tokens.store.js';
 import { announceFamiliesEnded, announceMembershipsEnded, announceUser, settled } from './changes.js';
@@ -38,7 +39,10 @@ export function createAccountChanges(dependencies: {
         await dropAccountTokens(tx, user.id, 'reset');
         const now = new Date(nowMs());
         const ended = await endFamiliesOfUser(tx, user.id, 'password-changed', now, caller.familyId);
-        await audit(tx, caller, 'user.password-changed', { sign_ins_ended: ended.length });
+        await auditAccount(tx, user.id, {
+          action: 'user.password-changed',
+          details: { sign_ins_ended: ended.length },
+        });
         return announceFamiliesEnded(tx, ended);
       });
       await settled(changes, change);
@@ -48,7 +52,10 @@ export function createAccountChanges(dependencies: {
       const change = await store.directory(async (tx) => {
         const now = new Date(nowMs());
         const ended = await endFamiliesOfUser(tx, caller.userId, 'signed-out-everywhere', now);
-        await audit(tx, caller, 'user.signed-out-everywhere', { sign_ins_ended: ended.length });
+        await auditAccount(tx, caller.userId, {
+          action: 'user.signed-out-everywhere',
+          details: { sign_ins_ended: ended.length },
+        });
         return announceUser(tx, caller.userId);
       });
       await settled(changes, change);
@@ -67,7 +74,9 @@ export function createAccountChanges(dependencies: {
         const now = new Date(nowMs());
         await endFamiliesOfUser(tx, user.id, 'deleted', now);
         await markDeleted(tx, user.id, now);
-        await audit(tx, caller, 'user.deleted', { tenants_left: left });
+        const subject = `user:${user.id}`;
+        const details = { tenants_left: left };
+        await recordAccountAudit(tx, left, { actor: subject, action: 'user.deleted', subject, details });
         await announceMembershipsEnded(tx, user.id, left);
         return announceUser(tx, user.id);
       });
@@ -85,21 +94,6 @@ async function lockShown(tx: Tx, shown: UserRow): Promise<UserRow> {
     throw new PlatformError('invalid_credentials');
   }
   return user;
-}
-
-function audit(
-  tx: Tx,
-  { userId, address }: UserCaller,
-  action: string,
-  details: Readonly<Record<string, unknown>>,
-): Promise<void> {
-  return recordAudit(tx, {
-    tenantId: null,
-    actor: `user:${userId}`,
-    action,
-    subject: `user:${userId}`,
-    details: { address, ...details },
-  });
 }
 
 function lastOwner(tenants: readonly string[]): PlatformError {

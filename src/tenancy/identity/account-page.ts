@@ -43,11 +43,13 @@ export function accountPage({ title, facts = [], problem, form }: PageParts): Ra
 <style>${style}</style>
 </head>
 <body>
+<main>
 <h1>${escapeHtml(title)}</h1>
 ${facts.length === 0 ? '' : `<dl>${shownFacts.join('\n')}</dl>`}
 ${form === undefined ? '' : `<form>\n${form.fields}\n<button>${escapeHtml(form.button)}</button>\n</form>`}
 <p role="status">${escapeHtml(problem ?? '')}</p>
 <p id="console" hidden><a href="/">Open the console</a></p>
+</main>
 ${form === undefined ? '' : `<noscript>${escapeHtml(form.without)}</noscript>\n<script>${form.script}</script>`}
 </body>
 </html>

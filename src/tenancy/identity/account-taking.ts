@@ -1,5 +1,6 @@
 import { recordAudit } from '../audit/index.js';
 import type { DirectoryTransaction, TenantTransaction } from '../../infra/storage/index.js';
+import { addressProved, auditAccount } from './account-audit.js';
 import { announceAll, leaveTenant, lockTenantsOf, removeOtherMembers } from './account-taking.store.js';
 import { announceMemberships, announceUser, topics } from './changes.js';
 import { endFamiliesOfUser } from './token-families.store.js';
@@ -40,13 +41,7 @@ export async function giveToOwnerOfAddress(
   await removePassword(tx, userId);
   await markEmailVerified(tx, userId, now);
   await endFamiliesOfUser(tx, userId, 'address-proved', now);
-  await recordAudit(tx, {
-    tenantId: null,
-    actor: `user:${userId}`,
-    action: 'user.taken-over',
-    subject: `user:${userId}`,
-    details: { reason },
-  });
+  await auditAccount(tx, userId, { action: 'user.taken-over', details: { reason }, changes: addressProved });
   const changes: ChangesOfTenant[] = [];
   for (const { tenant_id: tenantId, has_other_owner: isShared } of await lockTenantsOf(tx, userId)) {
     changes.push(

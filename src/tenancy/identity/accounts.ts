@@ -2,6 +2,7 @@ import { recordAudit } from '../audit/index.js';
 import type { Role, UserCaller } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { ChangeFeed, DirectoryTransaction, Store } from '../../infra/storage/index.js';
+import { addressProved, auditAccount } from './account-audit.js';
 import { announceMemberships, announceUser, settled } from './changes.js';
 import { insertMembership } from './memberships.store.js';
 import type { NewTenants } from './new-tenants.js';
@@ -278,12 +279,7 @@ export function createAccounts(dependencies: {
     async proveAddress(tx, user) {
       if (user.email_verified) return user;
       await markEmailVerified(tx, user.id, new Date(nowMs()));
-      await recordAudit(tx, {
-        tenantId: null,
-        actor: `user:${user.id}`,
-        action: 'user.address-proved',
-        subject: `user:${user.id}`,
-      });
+      await auditAccount(tx, user.id, { action: 'user.address-proved', changes: addressProved });
       return { ...user, email_verified: true };
     },
 
@@ -298,7 +294,7 @@ export function createAccounts(dependencies: {
         const now = new Date(nowMs());
         if (!(await markDisabled(tx, userId, now))) return undefined;
         await endFamiliesOfUser(tx, userId, 'disabled', now);
-        await recordAudit(tx, { tenantId: null, actor, action: 'user.disabled', subject: `user:${userId}` });
+        await auditAccount(tx, userId, { actor, action: 'user.disabled' });
         return announceUser(tx, userId);
       });
       await settled(changes, change);
@@ -308,7 +304,7 @@ export function createAccounts(dependencies: {
     async enable(userId, actor) {
       const change = await store.directory(async (tx) => {
         if (!(await markEnabled(tx, userId))) return undefined;
-        await recordAudit(tx, { tenantId: null, actor, action: 'user.enabled', subject: `user:${userId}` });
+        await auditAccount(tx, userId, { actor, action: 'user.enabled' });
         return announceUser(tx, userId);
       });
       await settled(changes, change);

@@ -53,6 +53,18 @@ export function findFirstMemberships(
   );
 }
 
+const tenantIdRow = z.object({ tenant_id: z.string() });
+
+/** The ids of the tenants that a user belongs to. */
+export async function tenantIdsOf(tx: DirectoryTransaction, userId: string): Promise<readonly string[]> {
+  const rows = await tx.any(
+    sql.type(tenantIdRow)`
+      select m.tenant_id from memberships m join tenants t on t.id = m.tenant_id
+      where m.user_id = ${userId} and t.deleting_at is null`,
+  );
+  return rows.map(({ tenant_id: id }) => id);
+}
+
 export async function insertMembership(
   tx: DirectoryTransaction,
   membership: { readonly tenantId: string; readonly userId: string; readonly role: string },

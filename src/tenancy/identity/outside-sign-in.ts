@@ -1,6 +1,6 @@
-import { recordAudit } from '../audit/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { ChangeFeed, DirectoryTransaction, Store } from '../../infra/storage/index.js';
+import { auditAccount } from './account-audit.js';
 import { accountDisabled } from './disabled-account.js';
 import { type EndAccess, giveToOwnerOfAddress } from './account-taking.js';
 import { settled } from './changes.js';
@@ -38,11 +38,8 @@ export function createOutsideSignIn(dependencies: {
       if (!(await insertIdentity(tx, { ...identity, userId: user.id, at: now }))) {
         return { userId: await linkedBefore(tx, identity), change: undefined };
       }
-      await recordAudit(tx, {
-        tenantId: null,
-        actor: `user:${user.id}`,
+      await auditAccount(tx, user.id, {
         action: 'user.identity-linked',
-        subject: `user:${user.id}`,
         details: { issuer: identity.issuer, address_was_verified: user.email_verified },
       });
       const taken = user.email_verified ? undefined : await giveToOwnerOfAddress(tx, user.id, now, endAccess);

@@ -1,6 +1,6 @@
-import { recordAudit } from '../audit/index.js';
 import type { Mail } from '../../infra/mail/index.js';
 import type { ChangeFeed, DirectoryTransaction, Store } from '../../infra/storage/index.js';
+import { addressProved, auditAccount } from './account-audit.js';
 import { resetMail } from './account-mails.js';
 import {
   countRequested,
@@ -107,12 +107,9 @@ export function createPasswordReset(dependencies: {
         await endFamiliesOfUser(tx, user.id, 'password-reset', now);
         // The owner of the address must not wait because of wrong passwords of others.
         await limits.forget(tx, user.email);
-        await recordAudit(tx, {
-          tenantId: null,
-          actor: `user:${user.id}`,
+        await auditAccount(tx, user.id, {
           action: 'user.password-reset',
-          subject: `user:${user.id}`,
-          details: { address_was_verified: user.email_verified },
+          changes: user.email_verified ? {} : addressProved,
         });
         await announceMemberships(tx, user.id);
         return announceUser(tx, user.id);

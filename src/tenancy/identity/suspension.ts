@@ -1,4 +1,5 @@
 import { recordAudit } from '../audit/index.js';
+import type { FieldChanges } from '../../kernel/audit-context.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { ChangeFeed, DirectoryTransaction, Store } from '../../infra/storage/index.js';
 import { announceSuspension, announceTenant, settled } from './changes.js';
@@ -26,6 +27,7 @@ export function createSuspension({
       readonly actor: string;
       readonly action: string;
       readonly details?: { readonly reason: string };
+      readonly changes: FieldChanges;
     },
     mark: (tx: DirectoryTransaction) => Promise<boolean>,
     announce: (tx: DirectoryTransaction) => Promise<number>,
@@ -42,7 +44,13 @@ export function createSuspension({
     suspend: (tenantId, reason, actor) =>
       apply(
         tenantId,
-        { actor, action: 'tenant.suspended', details: { reason } },
+        // The reason is the operator's; the tenant reads its own entries.
+        {
+          actor,
+          action: 'tenant.suspended',
+          details: { reason },
+          changes: { status: { old: 'active', new: 'suspended' } },
+        },
         (tx) => markSuspended(tx, tenantId, reason, new Date(nowMs())),
         async (tx) => {
           // Caches are dropped before streams and turns end, so that a client that returns at once is refused.
@@ -53,7 +61,7 @@ export function createSuspension({
     resume: (tenantId, actor) =>
       apply(
         tenantId,
-        { actor, action: 'tenant.resumed' },
+        { actor, action: 'tenant.resumed', changes: { status: { old: 'suspended', new: 'active' } } },
         (tx) => markResumed(tx, tenantId),
         (tx) => announceTenant(tx, tenantId),
       ),

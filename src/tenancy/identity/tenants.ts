@@ -6,7 +6,7 @@ import {
   retentionOf,
   type retentionPatch,
 } from '../../kernel/retention.js';
-import { recordAudit } from '../audit/index.js';
+import { changedFields, recordAudit } from '../audit/index.js';
 import type { Plan, Role } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError } from '../../kernel/errors.js';
@@ -95,6 +95,8 @@ export function createTenants(dependencies: {
         action: 'tenant.created',
         subject: `tenant:${made.id}`,
         details: { plan, ...(ownerId !== undefined && { owner: ownerId }) },
+        changes: changedFields(null, { name, plan }),
+        targetName: name,
       });
       return {
         tenant: made,
@@ -132,6 +134,8 @@ export function createTenants(dependencies: {
           actor: `user:${userId}`,
           action: 'tenant.created',
           subject: `tenant:${made.id}`,
+          changes: changedFields(null, { name, plan: made.plan }),
+          targetName: name,
         });
         return { tenant: made, change: await announceMembership(tx, made.id, userId) };
       });
@@ -190,6 +194,11 @@ export function createTenants(dependencies: {
           action: 'tenant.plan-changed',
           subject: `tenant:${tenantId}`,
           details: { from: before.plan, to: after.plan, settings: merged },
+          changes: changedFields(
+            { plan: before.plan, settings: figuresIn(before.settings) },
+            { plan: after.plan, settings: figuresIn(merged) },
+          ),
+          targetName: after.name,
         });
         return { tenant: after, change: await announceTenant(tx, tenantId) };
       });
@@ -209,6 +218,12 @@ function mergedSettings(before: TenantSettings, patch: PlanChange['settings']): 
     ([, figure]) => figure !== null && figure !== undefined,
   );
   return tenantSettings.parse(Object.fromEntries(merged));
+}
+
+/** Without what the tenant sets itself, which has entries of its own. */
+function figuresIn(settings: TenantSettings): object {
+  const { budget: _budget, model_aliases: _aliases, ...figures } = settings;
+  return figures;
 }
 
 function digest(text: string): Buffer {

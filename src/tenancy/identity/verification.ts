@@ -1,7 +1,7 @@
-import { recordAudit } from '../audit/index.js';
 import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
 import type { Mail } from '../../infra/mail/index.js';
 import type { ChangeFeed, DirectoryTransaction, Store } from '../../infra/storage/index.js';
+import { addressProved, auditAccount } from './account-audit.js';
 import { verifyMail } from './account-mails.js';
 import {
   countRequested,
@@ -93,12 +93,8 @@ export function createVerification(dependencies: {
         if (user === null || user.disabled) throw unusableLink();
         await dropAccountTokens(tx, user.id, 'verify');
         await markEmailVerified(tx, user.id, now);
-        await recordAudit(tx, {
-          tenantId: null,
-          actor: `user:${user.id}`,
-          action: 'user.address-proved',
-          subject: `user:${user.id}`,
-        });
+        const changes = user.email_verified ? {} : addressProved;
+        await auditAccount(tx, user.id, { action: 'user.address-proved', changes });
         return announceMemberships(tx, user.id);
       });
       await settled(changes, change);

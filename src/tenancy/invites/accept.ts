@@ -74,6 +74,7 @@ export function createAccept(dependencies: {
         action: 'member.joined',
         subject: `user:${user.id}`,
         details: { invite: invite.id, role, invited_by: invite.invited_by },
+        changes: { role: { old: null, new: role } },
       });
       const admitted = await accounts.admit(tx, user);
       return { entry: admitted, change: await accounts.announceJoined(tx, user.id) };

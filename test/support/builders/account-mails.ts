@@ -1,5 +1,18 @@
-import type { MailFolder } from '../servers/mail-folder.js';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { eventually } from '../clocks/eventually.js';
+import type { MailFolder } from '../servers/mail-folder.js';
+
+/** The mails that a node without a mail server has written, oldest first. */
+export function mailsOf({ dataDir }: { readonly dataDir: string }): Pick<MailFolder, 'read'> {
+  const folder = join(dataDir, 'outbox');
+  return {
+    async read() {
+      const names = (await readdir(folder).catch((): string[] => [])).toSorted();
+      return Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
+    },
+  };
+}
 
 /** A written mail with the folds of its encoding undone. */
 export function unfolded(mail: string): string {

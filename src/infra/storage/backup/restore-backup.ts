@@ -17,24 +17,30 @@ export interface CheckedBackup {
   readonly manifest: Manifest;
 }
 
-/** Reads the whole backup before anything is touched; refuses one of another version or of another master key. */
+/** Reads the whole backup before anything is touched; refuses one of a later version or of another master key. */
 export async function checkBackup(
   folder: string,
   accept: (masterKeys: readonly string[]) => void,
 ): Promise<CheckedBackup> {
   const manifest = await readManifest(folder);
   const { numbered } = await readMigrationFiles(migrationsDirectory);
-  const difference = differenceOf(manifest.migrations, numbered);
+  const last = lastMigration(manifest);
+  const earlier = numbered.filter(({ number }) => number <= last);
+  const difference = differenceOf(manifest.migrations, earlier);
   if (difference !== undefined) {
     throw new BackupError(
       'other-schema',
-      `the backup in ${folder} was made by another version of Troupe (${difference}). Restore it with that version, ` +
-        'then upgrade.',
+      `the backup in ${folder} was made by another version of Troupe (${difference}), which is not a former version ` +
+        'of this one. Restore it with that version, then upgrade.',
     );
   }
   accept(manifest.master_keys);
   for (const table of manifest.tables) await checkTable(folder, table);
   return { folder, manifest };
+}
+
+function lastMigration({ migrations }: Manifest): number {
+  return migrations.reduce((last, { number }) => Math.max(last, number), 0);
 }
 
 interface Migration {
@@ -62,19 +68,23 @@ export interface RestoreOptions {
   readonly onTable: (table: TableEntry) => void | Promise<void>;
 }
 
+/**
+ * The rows go into the tables of the version that made the backup; the migrations since then change both. If one of these
+ * fails, the rows are there, and the next `migrate` goes on.
+ */
 export async function restoreBackup(options: RestoreOptions): Promise<void> {
-  const { databaseUrl } = options;
+  const { databaseUrl, backup } = options;
   await inTransaction(databaseUrl, { name: 'troupe_restore', begin: 'begin read only' }, async (session) =>
     refuseUsed(session, options),
   );
-  await migrate({ databaseUrl });
+  await migrate({ databaseUrl, through: lastMigration(backup.manifest) });
   await inTransaction(databaseUrl, { name: 'troupe_restore', begin: 'begin' }, (session) =>
     loadAll(session, options),
   );
+  await migrate({ databaseUrl });
   // The planner knows nothing of the new rows.
   await inTransaction(databaseUrl, { name: 'troupe_restore', begin: 'begin' }, async (session) => {
-    for (const { name } of options.backup.manifest.tables)
-      await session.run(`analyze ${escapeIdentifier(name)}`);
+    for (const { name } of await readTables(session)) await session.run(`analyze ${escapeIdentifier(name)}`);
   });
 }
 

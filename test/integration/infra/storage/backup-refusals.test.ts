@@ -103,10 +103,20 @@ const damages: readonly Damage[] = [
     message: /another version of Troupe \(it has 9990_later\.sql\)/,
   },
   {
-    what: 'an older schema',
-    make: (folder) => changeManifest(folder, ({ migrations }) => migrations.pop()),
+    what: 'a schema without one of the former migrations',
+    make: (folder) => changeManifest(folder, ({ migrations }) => migrations.splice(-2, 1)),
     failure: 'other-schema',
     message: /another version of Troupe \(it lacks \d+_\w+\.sql\)/,
+  },
+  {
+    what: 'an earlier schema with another text of a migration',
+    make: (folder) =>
+      changeManifest(folder, (manifest) => {
+        manifest.migrations.pop();
+        Object.assign(manifest.migrations.at(-1) ?? {}, { checksum: 'x' });
+      }),
+    failure: 'other-schema',
+    message: /another version of Troupe \(another text of \d+_\w+\.sql\)/,
   },
 ];
 

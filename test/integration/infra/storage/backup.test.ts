@@ -9,9 +9,11 @@ import {
   BackupError,
   checkBackup,
   migrate,
+  migrationsDirectory,
   restoreBackup,
   type TableEntry,
 } from '../../../../src/infra/storage/index.js';
+import { readReleases } from '../../../../src/infra/storage/released-schema.js';
 import {
   backUp,
   connected,
@@ -76,6 +78,42 @@ test('a restored database has the same rows, walls, triggers, keys and partition
       .toSorted();
   t.deepEqual(rowsOf(after), rowsOf(before));
   t.is(await insertError(views[1] ?? t.fail()), 4, 'the numbers go on');
+});
+
+test('a backup of the first release is restored, and is then of this version', async (t) => {
+  t.timeout(240_000);
+  const [first] = await readReleases(migrationsDirectory);
+  const through = Math.max(...Object.keys(first?.numbered ?? {}).map((name) => Number(name.slice(0, 4))));
+  const source = await createEmptyDatabase(t);
+  const [target, fresh] = [await createEmptyDatabase(t), await createDatabase(t)];
+  const folder = await folderFor(t);
+  const made = await migrate({ databaseUrl: source.url, through });
+  t.deepEqual(made.applied, Object.keys(first?.numbered ?? {}));
+  const owner = await ownerView(source.url);
+  await owner.query(`insert into users (id, email, name) values ($1, 'a@test.example', 'Ann')`, [user]);
+  await owner.query(`insert into tenants (id, name, made_by) values ($1, 'First', $2)`, [tenant, user]);
+  await owner.query(
+    `insert into calls (tenant_id, started_at, call_id, call_source, provider, model, first_model, status, from_cache,
+       attempts, input_tokens, output_tokens, cached_tokens, cache_creation_tokens, cost, response_time_ms,
+       input_preview, output_preview)
+     values ($1, '2025-03-31', $2, 'direct', 'sim', 'm', 'm', 'success', false, 1, 1, 2, 3, 4, 0.5, 7, 'in', 'out')`,
+    [tenant, user],
+  );
+  await owner.end();
+  await backUp(source.url, folder);
+  await restore(target.url, folder);
+
+  t.deepEqual((await migrate({ databaseUrl: target.url })).applied, [], 'nothing is left to migrate');
+  const [restored, expected] = await Promise.all(
+    [target, fresh].map(async ({ url }) => structure(await connected(t, url))),
+  );
+  t.deepEqual(restored, expected);
+  const view = await ownerView(target.url);
+  t.teardown(() => view.end());
+  const { rows } = await view.query(
+    'select u.name as user, t.name as tenant, c.output_preview from users u, tenants t, calls c',
+  );
+  t.deepEqual(rows, [{ user: 'Ann', tenant: 'First', output_preview: 'out' }]);
 });
 
 test('the files are for the owner alone, and nothing unfinished is left', async (t) => {
