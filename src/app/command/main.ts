@@ -1,11 +1,15 @@
 import { didYouMean } from '../../kernel/closest-name.js';
 import { type Command, CommandError, reasonsOf, refuseArguments } from './command.js';
+import { type CommandHelp, helpText } from './help.js';
+import { operatorHelp } from './operator-help.js';
 
 interface Listed {
   readonly name: string;
   /** The arguments it takes, without `troupe`. */
   readonly arguments: string;
   readonly summary: string;
+  /** Where it is here, the command need not be loaded to be described. */
+  readonly help?: CommandHelp;
   /** Loads only the called command: the whole product takes seconds to load, and most commands need little of it. */
   readonly open: () => Promise<Command>;
 }
@@ -90,108 +94,114 @@ const operatorCommands: readonly Listed[] = [
     name: 'start',
     arguments: 'start',
     summary: 'run one node with its own database, for trying out and developing',
+    help: operatorHelp.start,
     open: async () => (await import('./start.js')).startCommand,
   },
   {
     name: 'serve',
     arguments: 'serve',
     summary: 'run one production node; needs DATABASE_URL, REDIS_URL, TROUPE_MASTER_KEY',
+    help: operatorHelp.serve,
     open: async () => (await import('./serve.js')).serveCommand,
   },
   {
     name: 'migrate',
     arguments: 'migrate',
     summary: 'apply pending migrations to DATABASE_URL',
+    help: operatorHelp.migrate,
     open: async () => (await import('./migrate.js')).migrateCommand,
   },
   {
     name: 'doctor',
     arguments: 'doctor [--vendors]',
     summary: 'check every dependency and suggest fixes; --vendors asks each vendor whether its keys work',
+    help: operatorHelp.doctor,
     open: async () => (await import('./doctor.js')).doctorCommand,
   },
   {
     name: 'config',
     arguments: 'config',
     summary: 'list every setting, its value and meaning',
+    help: operatorHelp.config,
     open: async () => (await import('./config.js')).configCommand,
   },
   {
     name: 'keys',
     arguments: 'keys create|list|revoke …',
     summary: 'create, list and revoke API keys, including owner keys',
+    help: operatorHelp.keys,
     open: async () => (await import('./keys.js')).keysCommand,
   },
   {
     name: 'tenants',
     arguments: 'tenants list|show|create|plan|suspend|resume|delete …',
     summary: 'list, create, suspend, resume and delete tenants, change their plan',
+    help: operatorHelp.tenants,
     open: async () => (await import('./tenants.js')).tenantsCommand,
   },
   {
     name: 'users',
     arguments: 'users list|disable|enable|create|invite …',
     summary: 'list, disable, create and invite users',
+    help: operatorHelp.users,
     open: async () => (await import('./users.js')).usersCommand,
   },
   {
     name: 'usage',
     arguments: 'usage [--group-by …]',
     summary: 'calls, tokens and cost of all tenants, by tenant, model or day',
+    help: operatorHelp.usage,
     open: async () => (await import('./usage.js')).usageCommand,
   },
   {
     name: 'backup',
     arguments: 'backup --to FOLDER',
     summary: 'copy all data into a new folder, while nodes serve',
+    help: operatorHelp.backup,
     open: async () => (await import('./backup.js')).backupCommand,
   },
   {
     name: 'restore',
     arguments: 'restore --from FOLDER',
     summary: 'load a backup into an empty database, with its master key',
+    help: operatorHelp.restore,
     open: async () => (await import('./restore.js')).restoreCommand,
   },
   {
     name: 'mcp',
     arguments: 'mcp [--toolsets …]',
     summary: 'serve MCP over stdio, with TROUPE_API_KEY, TROUPE_BASE_URL and TROUPE_ROLE',
+    help: operatorHelp.mcp,
     open: async () => (await import('./mcp.js')).mcpCommand,
   },
   {
     name: 'vault',
     arguments: 'vault rotate [--tenant ID]',
     summary: 'wrap all data keys again with TROUPE_MASTER_KEY; with --tenant, give it a new data key',
+    help: operatorHelp.vault,
     open: async () => (await import('./vault.js')).vaultCommand,
   },
 ];
 
-const commands = [...operatorCommands, ...developerCommands];
+const commands: readonly Listed[] = [...operatorCommands, ...developerCommands];
 
-/** What a shell may offer. The operator's commands load the whole product, so their usage has to do. */
+/** What a shell may offer. The operator's commands load the whole product, so they are described beside it. */
 async function completed() {
-  const ofOperators = operatorCommands.map(({ name, arguments: words, summary }) => ({
-    name,
-    summary,
-    actions: actionsOf(words),
-    options: [],
-  }));
-  const ofDevelopers = developerCommands.map(async ({ name, summary, open }) => {
-    const { actions = [], options = [] } = await open();
-    return { name, summary, actions, options };
-  });
-  return [...ofOperators, ...(await Promise.all(ofDevelopers))];
-}
-
-/** `keys create|list|revoke …` has three. */
-function actionsOf(words: string): readonly string[] {
-  const [, second = ''] = words.split(' ');
-  return /^[a-z]+(?:\|[a-z]+)*$/.test(second) ? second.split('|') : [];
+  return Promise.all(
+    commands.map(async ({ name, summary, help, open }) => {
+      if (help !== undefined) {
+        return { name, summary, actions: help.actions ?? [], options: Object.keys(help.options) };
+      }
+      const { actions = [], options = [] } = await open();
+      return { name, summary, actions, options };
+    }),
+  );
 }
 
 /** Runs one command line. The exit code is 0, 1 for a failure, 2 for wrong arguments. */
 export async function run(args: readonly string[]): Promise<void> {
-  const [name, ...rest] = args;
+  // `troupe help keys` is `troupe keys --help`.
+  const [name, ...rest] = args[0] === 'help' && args[1] !== undefined ? [args[1], '--help'] : args;
   if (name === undefined || name === 'help' || name === '--help' || name === '-h') {
     process.stdout.write(usage());
     return;
@@ -208,8 +218,8 @@ export async function run(args: readonly string[]): Promise<void> {
     return;
   }
   if (rest.includes('--help') || rest.includes('-h')) {
-    const { help = `Usage: troupe ${command.arguments}\n  ${command.summary}\n` } = await command.open();
-    process.stdout.write(help);
+    const text = command.help === undefined ? (await command.open()).help : helpText(command.help);
+    process.stdout.write(text ?? `Usage: troupe ${command.arguments}\n`);
     return;
   }
   try {
@@ -249,5 +259,6 @@ Usage: an installation over its API, with the key of troupe login or TROUPE_API_
 ${lines(developerCommands)}
 
 Settings come from the environment; troupe config lists them. troupe <command> --help tells more.
+Exit codes: 0 done, 1 failed, 2 wrong arguments, 130 ended by Ctrl-C; others are told by the help of their command.
 `;
 }

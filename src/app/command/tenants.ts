@@ -13,16 +13,16 @@ import {
   unknownAction,
   usageError,
 } from './command.js';
+import { textOptions, usageOf } from './help.js';
 import { type Management, withManagement } from './management.js';
+import { operatorHelp } from './operator-help.js';
 import { everyPage } from './pages.js';
 
-const usage =
-  'tenants list | show ID | create NAME [--plan PLAN] [--owner MAIL] | plan ID PLAN | suspend ID --reason TEXT | resume ID | delete ID --confirm NAME';
-const actions = ['list', 'show', 'create', 'plan', 'suspend', 'resume', 'delete'];
+const usage = usageOf(operatorHelp.tenants);
+const options = textOptions(operatorHelp.tenants, { plan: 'free' });
 
 export const tenantsCommand: Command = {
   run: async (rest, environment) => {
-    const options = { plan: 'free', owner: undefined, reason: undefined, confirm: undefined };
     const { values, positionals } = readArguments(rest, options, usage);
     // Check the arguments before opening anything.
     const act = actionOf(positionals, values);
@@ -80,7 +80,7 @@ function actionOf(
       };
     }
     default:
-      throw usageError(unknownAction(action, actions), usage);
+      throw usageError(unknownAction(action, operatorHelp.tenants.actions), usage);
   }
 }
 

@@ -45,6 +45,7 @@ export function developerCommand(described: DeveloperCommand): Command {
       const given = readOptions(rest, options, usage);
       const profile = (): Promise<Profile> => findProfile(environment, given.text('profile'));
       const stop = untilInterrupted();
+      endWithReader();
       try {
         await described.run({
           given,
@@ -73,6 +74,14 @@ export function clientOf({ url, api_key: apiKey, operator_token: operatorToken }
 function withCredential(profile: Profile): Profile {
   if (profile.api_key !== undefined || profile.operator_token !== undefined) return profile;
   throw new CommandError('An API key is missing. Sign in with: troupe login, or set TROUPE_API_KEY.');
+}
+
+/** A reader that has seen enough, such as `head`, ends the command quietly. */
+function endWithReader(): void {
+  process.stdout.once('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit();
+    throw error;
+  });
 }
 
 function untilInterrupted(): { readonly signal: AbortSignal; readonly end: () => void } {

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { didYouMean } from '../../../kernel/closest-name.js';
 import { usageError } from '../command.js';
+import { columns } from '../help.js';
 
 export interface Option {
   /** `flag` takes no value, `list` may be given several times. */
@@ -75,6 +76,5 @@ export function optionLines(options: Options): string {
     const word = `${short === undefined ? '' : `-${short}, `}--${name}${kind === 'flag' ? '' : ' …'}`;
     return [word, about] as const;
   });
-  const width = rows.reduce((widest, [word]) => Math.max(widest, word.length), 0);
-  return rows.map(([word, about]) => `  ${word.padEnd(width)}  ${about}`).join('\n');
+  return columns(rows);
 }
