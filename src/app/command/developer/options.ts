@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util';
 import { didYouMean } from '../../../kernel/closest-name.js';
 import { usageError } from '../command.js';
-import { columns } from '../help.js';
 
 export interface Option {
   /** `flag` takes no value, `list` may be given several times. */
@@ -70,11 +69,10 @@ function refuseUnknown(
   }
 }
 
-/** The lines of `--help` about options. */
-export function optionLines(options: Options): string {
-  const rows = Object.entries(options).map(([name, { kind, short, about }]) => {
-    const word = `${short === undefined ? '' : `-${short}, `}--${name}${kind === 'flag' ? '' : ' …'}`;
-    return [word, about] as const;
-  });
-  return columns(rows);
+/** The options with their meanings, for `--help`. */
+export function optionRows(options: Options): readonly (readonly [word: string, about: string])[] {
+  return Object.entries(options).map(([name, { kind, short, about }]) => [
+    `${short === undefined ? '' : `-${short}, `}--${name}${kind === 'flag' ? '' : ' …'}`,
+    about,
+  ]);
 }
