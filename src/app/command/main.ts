@@ -35,7 +35,7 @@ const developerCommands: readonly Listed[] = [
   },
   {
     name: 'export',
-    summary: 'write agents with their tools and triggers as such a file',
+    summary: 'write agents with their tools and triggers into a file for apply',
     open: async () => (await import('./developer/export.js')).exportCommand,
   },
   {
