@@ -22,15 +22,45 @@ function write(name, text) {
 }
 
 function commandsPage() {
-  const overview = helpOf();
-  const names = [...new Set([...overview.matchAll(/^ {2}troupe (\w+)/gm)].map(([, name]) => name))];
-  const parts = names.map((name) => `## ${name}\n\n${block(helpOf(name))}`);
+  const [operating, developing, ending] = helpOf().trimEnd().split('\n\n');
+  const rows = [...rowsOf(operating), ...rowsOf(developing)];
+  const names = rows.map(([word]) => word.replace(/^troupe /, ''));
   return [
     '# Commands',
-    'What `troupe --help` and `troupe <command> --help` print.',
-    block(overview),
-    ...parts,
+    'What `troupe --help` and `troupe help COMMAND` print. For an installation, beside its database and nodes:',
+    tableOf(['command', 'what it does'], rowsOf(operating)),
+    'Over the API of an installation, with the key of `troupe login` or `TROUPE_API_KEY`:',
+    tableOf(['command', 'what it does'], rowsOf(developing)),
+    cell(ending),
+    ...names.flatMap((name) => [`## ${name}`, commandPart(helpOf(name))]),
   ].join('\n\n');
+}
+
+/** Usage, what the command does, and a table of its options. */
+function commandPart(help) {
+  const [usage, summary, ...others] = help.trimEnd().split('\n\n');
+  const plain = usage.replace(/^Usage: /, '').replaceAll(/^ +/gm, '');
+  const isTable = others.length === 1 && /^ {2}-/.test(others[0]);
+  if (!isTable && (others.length > 0 || summary.includes('\n  '))) return block(help);
+  const options = isTable ? [tableOf(['option', 'meaning'], rowsOf(others[0]))] : [];
+  return [block(plain), cell(summary), ...options].join('\n\n');
+}
+
+/** The rows of two columns, whose lines may go on behind a margin. */
+function rowsOf(text) {
+  const rows = [];
+  for (const line of text.split('\n')) {
+    const [, word, meaning] = /^ {2}(\S.*?)(?: {2,}|$)(.*)$/.exec(line) ?? [];
+    const goesOn = /^ {3,}(\S.*)$/.exec(line)?.[1];
+    if (word !== undefined) rows.push([word, meaning]);
+    else if (goesOn !== undefined) rows.at(-1)[1] += ` ${goesOn}`;
+  }
+  return rows;
+}
+
+function tableOf(head, rows) {
+  const lines = rows.map(([word, meaning]) => `| ${code(word)} | ${cell(meaning)} |`);
+  return [`| ${head.join(' | ')} |`, '|---|---|', ...lines].join('\n');
 }
 
 function helpOf(...words) {

@@ -9,6 +9,7 @@ export type { RealtimeEvent, RealtimeOptions } from './realtime.js';
 export type { ConnectionState, ResumeOptions } from './resuming-stream.js';
 export type { Frame } from './sse-reader.js';
 export type { SendWebhookOptions } from './send-webhook.js';
+export { newIdempotencyKey } from './surroundings.js';
 export { Turn, type TurnOptions, type TurnResult } from './turn.js';
 export type * from './turn-events.js';
 export {

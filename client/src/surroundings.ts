@@ -14,12 +14,18 @@ export const systemSurroundings: Surroundings = {
   fetch: (request) => globalThis.fetch(request),
   nowMs: () => Date.now(),
   random: () => Math.random(),
-  newId: () => crypto.randomUUID(),
+  newId: newIdempotencyKey,
   after: (milliseconds, call) => {
     const timer = setTimeout(call, milliseconds);
     return () => clearTimeout(timer);
   },
 };
+
+/** Random also on pages without TLS, where browsers offer no `crypto.randomUUID`. */
+export function newIdempotencyKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
 
 /** Resolves after the time; rejects with the signal's reason if it aborts before. */
 export function wait(

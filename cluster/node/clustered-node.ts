@@ -5,7 +5,7 @@ import { toClusterError } from '../errors.js';
 import { PostgresNumbers } from '../fencing/postgres/view-numbers.js';
 import { processId, type ProcessId } from '../ids/ids.js';
 import { GrpcPeers } from '../links/grpc/peers.js';
-import type { GrpcSettings, GrpcTls } from '../links/grpc/settings.js';
+import type { GrpcSettings } from '../links/grpc/settings.js';
 import type { LinkTrouble } from '../links/link-troubles.js';
 import { spokenProtocols } from '../links/protocol.js';
 import { ClusterMembership } from '../membership/cluster-membership.js';
@@ -35,7 +35,8 @@ export interface ClusteredNodeOptions {
   readonly port: number;
   /** host:port that peers dial, if it differs from the listener's own. */
   readonly advertise?: string;
-  readonly tls?: GrpcTls;
+  /** A `RenewableTls` where certificates are replaced while the process runs. */
+  readonly tls?: GrpcSettings['tls'];
   /** Where links may run without TLS; only on the loopback by default. */
   readonly plaintext?: GrpcSettings['plaintext'];
   readonly weight?: number;

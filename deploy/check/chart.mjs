@@ -1,10 +1,10 @@
 // The Helm chart: `helm lint`, then `helm template` with several sets of values. Each object is checked against the types
 // of Kubernetes, cert-manager and the Prometheus operator: unlike an API server, a compiler also refuses unknown fields.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { helm } from './helm.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
@@ -49,6 +49,10 @@ const places = {
 const program = helm();
 const lint = spawnSync(program, ['lint', '--strict', chart], { encoding: 'utf8' });
 if (lint.status !== 0) fail('helm lint', lint.stdout + lint.stderr);
+
+const page = readFileSync(`${chart}/README.md`, 'utf8');
+for (const value of Object.keys(parse(readFileSync(`${chart}/values.yaml`, 'utf8'))))
+  if (!page.includes(`\`${value}\``)) fail(`${chart}/README.md`, `it does not name the value ${value}`);
 
 const literals = [];
 for (const [name, args] of Object.entries(installations)) {

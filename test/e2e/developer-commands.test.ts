@@ -63,6 +63,21 @@ test('a trigger is tried, run and switched by name, and a webhook is sent with i
   t.is(first(await troupe.run(['triggers', 'list', '--json']))['enabled'], false);
 });
 
+test('a reader that has seen enough ends a command without a message', async (t) => {
+  t.timeout(300_000);
+  const node = await shared.tenant(t);
+  const troupe = await commandLine(t, node);
+  await troupe.run(['chat', node.bootstrap.agent_id, 'hello']);
+  const list = runProgram('bin/troupe.mjs', ['sessions', 'list'], {
+    TROUPE_BASE_URL: node.client.baseUrl,
+    TROUPE_API_KEY: node.bootstrap.api_key,
+    XDG_CONFIG_HOME: troupe.folder,
+  });
+  list.process.stdout?.destroy();
+  t.is(await list.ended, 0, list.output());
+  t.is(list.output(), '');
+});
+
 test('logs are followed: calls that end later are printed too, each once', async (t) => {
   t.timeout(300_000);
   const node = await shared.tenant(t);

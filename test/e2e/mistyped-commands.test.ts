@@ -23,6 +23,7 @@ const mistyped: readonly (readonly [words: readonly string[], says: RegExp])[] =
     /there is no plan gold\. Choose one of free, basic, pro, enterprise\./,
   ],
   [['vault', 'rotat'], /there is no action rotat\. Did you mean "rotate"\?/],
+  [['mcp', '--read-only', 'yes'], /--read-only must be on or off, not yes/],
   [['serve', '--port', '9000'], /there is no option --port\./],
   [['config', 'all'], /all is not expected: settings come from the environment/],
 ];

@@ -1,3 +1,4 @@
+import { newIdempotencyKey } from '../../client/src/surroundings';
 import { ApiError, type Block, type ChatApi, faultOf, type TurnEvent } from './api';
 import type { TextName } from './texts';
 import type { PendingMessage, VisitorStore } from './visitor';
@@ -60,7 +61,7 @@ export class Conversation {
   async send(text: string): Promise<void> {
     const message = text.trim();
     if (message === '' || this.#state.isWorking) return;
-    const pending = { text: message, idempotencyKey: newKey() };
+    const pending = { text: message, idempotencyKey: newIdempotencyKey() };
     this.#store.change({ pending });
     await this.#run(pending);
   }
@@ -139,7 +140,7 @@ export class Conversation {
     const { pending } = this.#store.visitor;
     // Refused before it began, the message is another request; a conversation that is gone has no turn to follow.
     if (pending !== undefined && error instanceof ApiError) {
-      this.#store.change({ pending: { text: pending.text, idempotencyKey: newKey() } });
+      this.#store.change({ pending: { text: pending.text, idempotencyKey: newIdempotencyKey() } });
     }
     if (error instanceof ApiError) tellAuthor(error);
     const messages = this.#state.messages.filter(({ isPartial }) => isPartial !== true);
@@ -183,12 +184,6 @@ export class Conversation {
     this.#state = { ...this.#state, ...fields };
     this.#onChange(this.#state);
   }
-}
-
-/** Random also on pages without TLS, where browsers offer no `randomUUID`. */
-function newKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 /** What the events of a turn add up to. */

@@ -1,7 +1,7 @@
 import { createSecureContext, TLSSocket, type TlsOptions } from 'node:tls';
 import { ChannelCredentials, type experimental } from '@grpc/grpc-js';
 import { ClusterError } from '../../errors.js';
-import type { GrpcTls } from './settings.js';
+import type { GrpcTls } from './renewable-tls.js';
 
 type Connector = experimental.SecureConnector;
 

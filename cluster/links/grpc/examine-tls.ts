@@ -4,7 +4,7 @@ import { connect, createServer, type TLSSocket } from 'node:tls';
 import { ClusterError } from '../../errors.js';
 import { serverTlsOptions } from './credentials.js';
 import { hostOf } from './loopback.js';
-import type { GrpcTls } from './settings.js';
+import type { GrpcTls } from './renewable-tls.js';
 
 export interface ExaminedTls {
   /** The names and addresses of the certificate. */

@@ -4,12 +4,12 @@ import type { ClusterConfig } from '../../config.js';
 import { ClusterError } from '../../errors.js';
 import type { Time, Timer } from '../../time/time.js';
 import { plainBinding, serverTlsOptions, tlsBinding } from './credentials.js';
-import type { GrpcTls } from './settings.js';
+import type { RenewableTls } from './renewable-tls.js';
 
 export interface DoorParts {
   readonly host: string;
   readonly port: number;
-  readonly tls: GrpcTls | undefined;
+  readonly tls: RenewableTls | undefined;
   readonly time: Time;
   readonly config: Pick<ClusterConfig, 'greetingMs' | 'strangersMax'>;
   /** Takes a connection, of TLS or of plain TCP. */
@@ -39,6 +39,7 @@ export class LinkListener {
   readonly #connections = new Map<string, Connection>();
   readonly #strangers = new Set<Connection>();
   #announced = '';
+  #endRenewals = (): void => undefined;
 
   constructor(parts: DoorParts) {
     this.#parts = parts;
@@ -49,7 +50,7 @@ export class LinkListener {
       });
       return;
     }
-    const server = createTlsServer(serverTlsOptions(tls, config.greetingMs), (socket) => {
+    const server = createTlsServer(serverTlsOptions(tls.current, config.greetingMs), (socket) => {
       const connection = this.#connections.get(nameOf(socket));
       // What breaks it is told to HTTP/2, which reads it, and ends it.
       socket.on('error', () => undefined);
@@ -60,6 +61,9 @@ export class LinkListener {
       }
     });
     server.on('connection', (socket: Socket) => this.#admit(socket));
+    this.#endRenewals = tls.onRenewed((next) => {
+      server.setSecureContext(serverTlsOptions(next, config.greetingMs));
+    });
     this.#server = server;
   }
 
@@ -95,6 +99,7 @@ export class LinkListener {
   }
 
   close(): void {
+    this.#endRenewals();
     this.#server.close();
     for (const connection of this.#connections.values()) connection.cut();
   }

@@ -29,6 +29,7 @@ import { BoundCredentials, plainBinding } from './credentials.js';
 import { LinkListener } from './link-listener.js';
 import { isLoopback } from './loopback.js';
 import { GrpcPipe, type BatchCodec } from './pipe.js';
+import { RenewableTls } from './renewable-tls.js';
 import { clientOptions, serverOptions, type GrpcSettings } from './settings.js';
 
 type Purpose = 'calls' | 'probes';
@@ -58,9 +59,12 @@ export class GrpcPeers implements Transport, PeerProbe {
   readonly #time: Time;
   readonly #troubles: LinkTroubles;
   readonly #probes: ProbeLinks;
+  readonly #tls: RenewableTls | undefined;
 
   constructor(settings: GrpcSettings, config: ClusterConfig, time: Time, random: Random) {
     this.#settings = settings;
+    const { tls } = settings;
+    this.#tls = tls === undefined || tls instanceof RenewableTls ? tls : new RenewableTls(tls);
     this.#config = config;
     this.#time = time;
     this.#troubles = new LinkTroubles(time, settings.report ?? (() => undefined));
@@ -95,7 +99,8 @@ export class GrpcPeers implements Transport, PeerProbe {
   }
 
   async listen(accept: (pipe: Pipe) => void): Promise<Listener> {
-    const { host, port, advertise, tls } = this.#settings;
+    const { host, port, advertise } = this.#settings;
+    const tls = this.#tls;
     if (tls === undefined) this.#mayTalkPlainly(host, 'listen on');
     const server = new Server(serverOptions(this.#config));
     // `LinkListener` handles TLS, because proofs are bound to its connections.
@@ -134,7 +139,7 @@ export class GrpcPeers implements Transport, PeerProbe {
   }
 
   #open(peer: Member, purpose: Purpose): Pipe {
-    const { tls } = this.#settings;
+    const tls = this.#tls?.current;
     if (tls === undefined) this.#mayTalkPlainly(peer.address, 'dial');
     const secured = tls === undefined ? undefined : new BoundCredentials(tls);
     const options = clientOptions(this.#config, tls);

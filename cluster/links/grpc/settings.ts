@@ -2,14 +2,7 @@ import type { ChannelOptions } from '@grpc/grpc-js';
 import type { ClusterConfig } from '../../config.js';
 import type { ProcessId } from '../../ids/ids.js';
 import type { LinkTrouble } from '../link-troubles.js';
-
-export interface GrpcTls {
-  readonly ca: Uint8Array;
-  readonly cert: Uint8Array;
-  readonly key: Uint8Array;
-  /** The name in the peers' certificates, if it is not their address. */
-  readonly serverName?: string;
-}
+import type { GrpcTls, RenewableTls } from './renewable-tls.js';
 
 export interface GrpcSettings {
   readonly self: ProcessId;
@@ -21,7 +14,7 @@ export interface GrpcSettings {
   /** host or host:port that peers dial, if it differs from the listener's own. */
   readonly advertise?: string;
   /** If set, both sides present a certificate of the same authority. */
-  readonly tls?: GrpcTls;
+  readonly tls?: GrpcTls | RenewableTls;
   /**
    * Links without TLS are unencrypted, and limited to the loopback by default: an attacker between two machines could
    * read and change calls.

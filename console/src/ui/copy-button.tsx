@@ -12,12 +12,28 @@ export function useCopied(): { readonly copied: boolean; copy(text: string): voi
   return {
     copied,
     copy: (text) => {
-      navigator.clipboard.writeText(text).then(
+      written(text).then(
         () => setCopied(true),
         () => setCopied(false),
       );
     },
   };
+}
+
+/** Pages without TLS, such as those of a node in a local network, have no clipboard: there the browser copies a selection. */
+async function written(text: string): Promise<void> {
+  if (globalThis.isSecureContext) return navigator.clipboard.writeText(text);
+  const field = document.createElement('textarea');
+  field.value = text;
+  field.style.position = 'fixed';
+  field.style.opacity = '0';
+  const focused = document.activeElement;
+  document.body.append(field);
+  field.select();
+  const isCopied = document.execCommand('copy');
+  field.remove();
+  if (focused instanceof HTMLElement) focused.focus();
+  if (!isCopied) throw new Error('The browser refused to copy.');
 }
 
 export function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {

@@ -4,10 +4,12 @@ import { BackupError, type TableEntry, writeBackup } from '../../infra/storage/i
 import { readSettings, type Settings } from '../../kernel/config/index.js';
 import { fingerprintOf, neededMasterKeys } from '../../tenancy/vault/index.js';
 import { type Command, CommandError, readArguments, usageError } from './command.js';
+import { usageOf } from './help.js';
 import { databaseFolderOf, openDatabase, storedMasterKey } from './installation.js';
+import { operatorHelp } from './operator-help.js';
 import { requireDatabase } from './services.js';
 
-const usage = 'backup --to FOLDER';
+const usage = usageOf(operatorHelp.backup);
 
 /**
  * What belongs to this installation's processes and not to its data. Restored nodes form a cluster of their own, which the

@@ -5,7 +5,7 @@ import type { Environment } from '../../kernel/config/index.js';
 
 export interface Command {
   readonly run: (rest: readonly string[], environment: Environment) => Promise<void>;
-  /** What `--help` prints, where a usage line does not say enough. */
+  /** What `--help` prints, unless the list of commands has it. */
   readonly help?: string;
   /** The names of its options, and its first words, for completion. */
   readonly options?: readonly string[];

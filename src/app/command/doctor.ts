@@ -9,20 +9,17 @@ import { knownMasterKeys } from './backup.js';
 import { type Command, reasonsOf, usageError } from './command.js';
 import { bytesNeededBy, openDataFolder } from './data-folder.js';
 import type { Finding } from './finding.js';
+import { usageOf } from './help.js';
+import { operatorHelp } from './operator-help.js';
 import { checkOutsideServices } from './outside-services.js';
 import { databaseVersionMin, serviceProblem } from './services.js';
 import { checkVendors } from './vendor-checks.js';
 import { checkNodes, checkOwnVersion, checkSchema } from './versions.js';
 
-const commandUsage = 'doctor [--vendors]';
-const options = ['--vendors'];
+const commandUsage = usageOf(operatorHelp.doctor);
+const options = Object.keys(operatorHelp.doctor.options).map((name) => `--${name}`);
 
 export const doctorCommand: Command = {
-  options,
-  help: `Usage: troupe ${commandUsage}
-  check every dependency and suggest fixes; the exit code is 1 if something is wrong
-  --vendors   ask each model vendor whether its keys work; lists models, which costs nothing
-`,
   run: async (rest, environment) => {
     refuseUnknown(rest);
     const findings: Finding[] = [checkRuntime(), checkOwnVersion()];

@@ -15,30 +15,19 @@ import {
   unknownAction,
 } from './command.js';
 import type { Identity } from '../../tenancy/identity/index.js';
+import { textOptions, usageOf } from './help.js';
 import { withManagement } from './management.js';
+import { operatorHelp } from './operator-help.js';
 
-const usage =
-  'keys create [--tenant ID] [--name NAME] [--role owner|admin|editor|member] [--prefix svc_live_|svc_test_|svc_dev_] ' +
-  '[--rate-limit N] [--quota N] [--expires-in-days N] [--budget-usd N --budget-period day|month] ' +
-  '[--allowed-models NAME,…] [--allowed-ips CIDR,…] | list [--tenant ID] | revoke [--tenant ID] KEY_ID; ' +
-  '--tenant is optional if there is only one tenant';
+const usage = usageOf(operatorHelp.keys);
 
-const options = {
-  tenant: undefined,
-  name: undefined,
+const options = textOptions(operatorHelp.keys, {
   role: 'admin',
   prefix: 'svc_live_',
-  'rate-limit': undefined,
-  quota: undefined,
-  'expires-in-days': undefined,
-  'budget-usd': undefined,
-  'budget-period': undefined,
-  'allowed-models': undefined,
-  'allowed-ips': undefined,
   // Earlier names of --rate-limit and --expires-in-days.
   rpm: undefined,
   'expires-days': undefined,
-};
+});
 
 export const keysCommand: Command = {
   run: async (rest, environment) => {
@@ -80,7 +69,7 @@ function actionOf(action: string | undefined, keyId: string | undefined, values:
         process.stdout.write(`Revoked ${keyId}.\n`);
       };
     default:
-      throw usageError(unknownAction(action, ['create', 'list', 'revoke']), usage);
+      throw usageError(unknownAction(action, operatorHelp.keys.actions), usage);
   }
 }
 

@@ -1,11 +1,13 @@
 import { didYouMean } from '../../kernel/closest-name.js';
 import { type Command, CommandError, reasonsOf, refuseArguments } from './command.js';
+import { columns, type CommandHelp, helpText } from './help.js';
+import { operatorHelp } from './operator-help.js';
 
 interface Listed {
   readonly name: string;
-  /** The arguments it takes, without `troupe`. */
-  readonly arguments: string;
   readonly summary: string;
+  /** Where it is here, the command need not be loaded to be described. */
+  readonly help?: CommandHelp;
   /** Loads only the called command: the whole product takes seconds to load, and most commands need little of it. */
   readonly open: () => Promise<Command>;
 }
@@ -13,73 +15,61 @@ interface Listed {
 const developerCommands: readonly Listed[] = [
   {
     name: 'login',
-    arguments: 'login [--url URL] [--key -]',
-    summary: 'keep the address and API key of an installation; logout forgets them',
+    summary: 'keep the address and API key of an installation',
     open: async () => (await import('./developer/login.js')).loginCommand,
   },
   {
     name: 'logout',
-    arguments: 'logout [--profile NAME]',
     summary: 'forget the API key of a profile',
     open: async () => (await import('./developer/login.js')).logoutCommand,
   },
   {
     name: 'chat',
-    arguments: 'chat <agent> [message …]',
     summary: 'talk to an agent: the answer streams, with its tools',
     open: async () => (await import('./developer/chat.js')).chatCommand,
   },
   {
     name: 'apply',
-    arguments: 'apply -f FILE [--plan | --yes]',
     summary: 'bring agents, tools, triggers and databases to what files declare, after a plan',
     open: async () => (await import('./developer/apply.js')).applyCommand,
   },
   {
     name: 'export',
-    arguments: 'export [agent …] [-o FILE]',
-    summary: 'write them as such a file',
+    summary: 'write agents with their tools and triggers into a file for apply',
     open: async () => (await import('./developer/export.js')).exportCommand,
   },
   {
     name: 'sessions',
-    arguments: 'sessions list|show|messages|handoff|resume|cancel|…',
     summary: 'conversations: list, read, take over, write, erase',
     open: async () => (await import('./developer/sessions.js')).sessionsCommand,
   },
   {
     name: 'executions',
-    arguments: 'executions list|show|follow …',
     summary: 'turns with their steps, and their events as they come',
     open: async () => (await import('./developer/executions.js')).executionsCommand,
   },
   {
     name: 'triggers',
-    arguments: 'triggers list|show|executions|test|invoke|…',
     summary: 'triggers and their executions; try one, run one',
     open: async () => (await import('./developer/triggers.js')).triggersCommand,
   },
   {
     name: 'logs',
-    arguments: 'logs [--follow] [--agent ID]',
     summary: 'the calls of models, as they end',
     open: async () => (await import('./developer/logs.js')).logsCommand,
   },
   {
     name: 'webhooks',
-    arguments: 'webhooks send <trigger> --data …',
     summary: 'send a signed payload to a webhook trigger',
     open: async () => (await import('./developer/webhooks.js')).webhooksCommand,
   },
   {
     name: 'top',
-    arguments: 'top [--node URL …]',
     summary: 'a live table of nodes and tenants, with the operator token',
     open: async () => (await import('./developer/top.js')).topCommand,
   },
   {
     name: 'completion',
-    arguments: 'completion bash|zsh|fish',
     summary: 'a script that completes these commands in a shell',
     open: async () => (await import('./developer/completion.js')).completionCommand(completed),
   },
@@ -88,110 +78,103 @@ const developerCommands: readonly Listed[] = [
 const operatorCommands: readonly Listed[] = [
   {
     name: 'start',
-    arguments: 'start',
     summary: 'run one node with its own database, for trying out and developing',
+    help: operatorHelp.start,
     open: async () => (await import('./start.js')).startCommand,
   },
   {
     name: 'serve',
-    arguments: 'serve',
     summary: 'run one production node; needs DATABASE_URL, REDIS_URL, TROUPE_MASTER_KEY',
+    help: operatorHelp.serve,
     open: async () => (await import('./serve.js')).serveCommand,
   },
   {
     name: 'migrate',
-    arguments: 'migrate',
     summary: 'apply pending migrations to DATABASE_URL',
+    help: operatorHelp.migrate,
     open: async () => (await import('./migrate.js')).migrateCommand,
   },
   {
     name: 'doctor',
-    arguments: 'doctor [--vendors]',
     summary: 'check every dependency and suggest fixes; --vendors asks each vendor whether its keys work',
+    help: operatorHelp.doctor,
     open: async () => (await import('./doctor.js')).doctorCommand,
   },
   {
     name: 'config',
-    arguments: 'config',
     summary: 'list every setting, its value and meaning',
+    help: operatorHelp.config,
     open: async () => (await import('./config.js')).configCommand,
   },
   {
     name: 'keys',
-    arguments: 'keys create|list|revoke …',
     summary: 'create, list and revoke API keys, including owner keys',
+    help: operatorHelp.keys,
     open: async () => (await import('./keys.js')).keysCommand,
   },
   {
     name: 'tenants',
-    arguments: 'tenants list|show|create|plan|suspend|resume|delete …',
     summary: 'list, create, suspend, resume and delete tenants, change their plan',
+    help: operatorHelp.tenants,
     open: async () => (await import('./tenants.js')).tenantsCommand,
   },
   {
     name: 'users',
-    arguments: 'users list|disable|enable|create|invite …',
     summary: 'list, disable, create and invite users',
+    help: operatorHelp.users,
     open: async () => (await import('./users.js')).usersCommand,
   },
   {
     name: 'usage',
-    arguments: 'usage [--group-by …]',
     summary: 'calls, tokens and cost of all tenants, by tenant, model or day',
+    help: operatorHelp.usage,
     open: async () => (await import('./usage.js')).usageCommand,
   },
   {
     name: 'backup',
-    arguments: 'backup --to FOLDER',
     summary: 'copy all data into a new folder, while nodes serve',
+    help: operatorHelp.backup,
     open: async () => (await import('./backup.js')).backupCommand,
   },
   {
     name: 'restore',
-    arguments: 'restore --from FOLDER',
     summary: 'load a backup into an empty database, with its master key',
+    help: operatorHelp.restore,
     open: async () => (await import('./restore.js')).restoreCommand,
   },
   {
     name: 'mcp',
-    arguments: 'mcp [--toolsets …]',
     summary: 'serve MCP over stdio, with TROUPE_API_KEY, TROUPE_BASE_URL and TROUPE_ROLE',
+    help: operatorHelp.mcp,
     open: async () => (await import('./mcp.js')).mcpCommand,
   },
   {
     name: 'vault',
-    arguments: 'vault rotate [--tenant ID]',
     summary: 'wrap all data keys again with TROUPE_MASTER_KEY; with --tenant, give it a new data key',
+    help: operatorHelp.vault,
     open: async () => (await import('./vault.js')).vaultCommand,
   },
 ];
 
-const commands = [...operatorCommands, ...developerCommands];
+const commands: readonly Listed[] = [...operatorCommands, ...developerCommands];
 
-/** What a shell may offer. The operator's commands load the whole product, so their usage has to do. */
+/** What a shell may offer. The operator's commands load the whole product, so they are described beside it. */
 async function completed() {
-  const ofOperators = operatorCommands.map(({ name, arguments: words, summary }) => ({
-    name,
-    summary,
-    actions: actionsOf(words),
-    options: [],
-  }));
-  const ofDevelopers = developerCommands.map(async ({ name, summary, open }) => {
-    const { actions = [], options = [] } = await open();
-    return { name, summary, actions, options };
-  });
-  return [...ofOperators, ...(await Promise.all(ofDevelopers))];
-}
-
-/** `keys create|list|revoke …` has three. */
-function actionsOf(words: string): readonly string[] {
-  const [, second = ''] = words.split(' ');
-  return /^[a-z]+(?:\|[a-z]+)*$/.test(second) ? second.split('|') : [];
+  return Promise.all(
+    commands.map(async ({ name, summary, help, open }) => {
+      if (help !== undefined) {
+        return { name, summary, actions: help.actions ?? [], options: Object.keys(help.options) };
+      }
+      const { actions = [], options = [] } = await open();
+      return { name, summary, actions, options };
+    }),
+  );
 }
 
 /** Runs one command line. The exit code is 0, 1 for a failure, 2 for wrong arguments. */
 export async function run(args: readonly string[]): Promise<void> {
-  const [name, ...rest] = args;
+  // `troupe help keys` is `troupe keys --help`.
+  const [name, ...rest] = args[0] === 'help' && args[1] !== undefined ? [args[1], '--help'] : args;
   if (name === undefined || name === 'help' || name === '--help' || name === '-h') {
     process.stdout.write(usage());
     return;
@@ -208,12 +191,13 @@ export async function run(args: readonly string[]): Promise<void> {
     return;
   }
   if (rest.includes('--help') || rest.includes('-h')) {
-    const { help = `Usage: troupe ${command.arguments}\n  ${command.summary}\n` } = await command.open();
-    process.stdout.write(help);
+    const text = command.help === undefined ? (await command.open()).help : helpText(command.help);
+    process.stdout.write(text ?? '');
     return;
   }
   try {
-    if (command.arguments === command.name) refuseArguments(rest, command.arguments);
+    // For commands of one word, settings come from the environment.
+    if (command.help?.usage.join() === name) refuseArguments(rest, name);
     await (await command.open()).run(rest, process.env);
   } catch (error) {
     process.exitCode = error instanceof CommandError ? error.exitCode : 1;
@@ -239,15 +223,19 @@ async function messageOf(error: unknown): Promise<string> {
 }
 
 function usage(): string {
-  const width = Math.max(...commands.map((one) => one.arguments.length));
+  const width = commands.reduce((widest, { name }) => Math.max(widest, name.length), 0);
   const lines = (listed: readonly Listed[]): string =>
-    listed.map((one) => `  troupe ${one.arguments.padEnd(width)}  ${one.summary}`).join('\n');
+    columns(listed.map(({ name, summary }) => [`troupe ${name.padEnd(width)}`, summary]));
   return `Usage: an installation
 ${lines(operatorCommands)}
 
-Usage: an installation over its API, with the key of troupe login or TROUPE_API_KEY
+Usage: an installation over its API, with the key of troupe login or
+TROUPE_API_KEY
 ${lines(developerCommands)}
 
-Settings come from the environment; troupe config lists them. troupe <command> --help tells more.
+Settings come from the environment; troupe config lists them. troupe help
+COMMAND tells its arguments and options.
+Exit codes: 0 done, 1 failed, 2 wrong arguments, 130 ended by Ctrl-C; others are
+told by the help of their command.
 `;
 }

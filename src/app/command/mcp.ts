@@ -1,18 +1,20 @@
 import { StdioBridge } from '../../mcp/stdio/bridge.js';
 import { roles } from '../../kernel/caller.js';
 import { type Command, CommandError, readArguments, usageError } from './command.js';
+import { textOptions, usageOf } from './help.js';
+import { operatorHelp } from './operator-help.js';
 
-const usage = 'mcp [--toolsets <names>] [--tools <names>] [--read-only on|off]';
+const usage = usageOf(operatorHelp.mcp);
 
 /** The MCP server of an installation for a client that starts a program and speaks over its pipes. */
 export const mcpCommand: Command = {
   run: async (rest, environment) => {
-    const { values, positionals } = readArguments(
-      rest,
-      { toolsets: undefined, tools: undefined, 'read-only': undefined },
-      usage,
-    );
+    const { values, positionals } = readArguments(rest, textOptions(operatorHelp.mcp), usage);
     if (positionals.length > 0) throw usageError(`unexpected argument ${positionals[0] ?? ''}`, usage);
+    const readOnly = values['read-only'] ?? 'off';
+    // A word that is not understood must not open tools that change something.
+    if (readOnly !== 'on' && readOnly !== 'off')
+      throw usageError(`--read-only must be on or off, not ${readOnly}`, usage);
     const apiKey = environment['TROUPE_API_KEY'] ?? '';
     if (apiKey === '') {
       throw new CommandError('TROUPE_API_KEY is not set. Set it to an API key of your tenant.', {
@@ -31,7 +33,7 @@ export const mcpCommand: Command = {
           ...(role === '' ? {} : { 'x-mcp-role': role }),
           ...(values['toolsets'] === undefined ? {} : { 'x-mcp-toolsets': values['toolsets'] }),
           ...(values['tools'] === undefined ? {} : { 'x-mcp-tools': values['tools'] }),
-          ...(values['read-only'] === 'on' ? { 'x-mcp-readonly': 'true' } : {}),
+          ...(readOnly === 'on' ? { 'x-mcp-readonly': 'true' } : {}),
         },
       },
       clock: {

@@ -9,10 +9,12 @@ import { readSettings, type Settings } from '../../kernel/config/index.js';
 import { neededMasterKeys } from '../../tenancy/vault/index.js';
 import { asCommandError, folderOf, knownMasterKeys, refuseMissingKeys, showProgress } from './backup.js';
 import { type Command, CommandError } from './command.js';
+import { usageOf } from './help.js';
 import { databaseFolderOf, openDatabase, storedMasterKey, storeMasterKey } from './installation.js';
+import { operatorHelp } from './operator-help.js';
 import { requireDatabase } from './services.js';
 
-const usage = 'restore --from FOLDER';
+const usage = usageOf(operatorHelp.restore);
 
 export const restoreCommand: Command = {
   run: async (rest, environment) => {

@@ -13,23 +13,16 @@ import {
   unknownAction,
   usageError,
 } from './command.js';
+import { textOptions, usageOf } from './help.js';
 import { type Management, withManagement } from './management.js';
+import { operatorHelp } from './operator-help.js';
 import { everyPage } from './pages.js';
 
-const usage =
-  'tenants list [--search TEXT] [--plan PLAN] [--status STATUS] | show ID | create NAME [--plan PLAN] [--owner MAIL] | plan ID PLAN | suspend ID --reason TEXT | resume ID | delete ID --confirm NAME';
-const actions = ['list', 'show', 'create', 'plan', 'suspend', 'resume', 'delete'];
+const usage = usageOf(operatorHelp.tenants);
+const options = textOptions(operatorHelp.tenants);
 
 export const tenantsCommand: Command = {
   run: async (rest, environment) => {
-    const options = {
-      plan: undefined,
-      owner: undefined,
-      reason: undefined,
-      confirm: undefined,
-      search: undefined,
-      status: undefined,
-    };
     const { values, positionals } = readArguments(rest, options, usage);
     // Check the arguments before opening anything.
     const act = actionOf(positionals, values);
@@ -94,7 +87,7 @@ function actionOf(
       };
     }
     default:
-      throw usageError(unknownAction(action, actions), usage);
+      throw usageError(unknownAction(action, operatorHelp.tenants.actions), usage);
   }
 }
 

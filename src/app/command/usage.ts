@@ -3,16 +3,18 @@ import { OperatorReports } from '../operator/index.js';
 import { installationGroups } from '../../models/usage/index.js';
 import { momentText, rangeOf } from '../../models/telemetry/index.js';
 import { choiceOf, type Command, readArguments, table, usageError } from './command.js';
+import { textOptions, usageOf } from './help.js';
 import { withManagement } from './management.js';
+import { operatorHelp } from './operator-help.js';
 
-const usage = 'usage [--group-by tenant|model|day] [--start-date DATE] [--end-date DATE]';
+const usage = usageOf(operatorHelp.usage);
+const options = textOptions(operatorHelp.usage, { 'group-by': 'tenant' });
 const dates = z.object({ start_date: momentText.optional(), end_date: momentText.optional() });
 /** Without a range, the last 30 days. */
 const daysDefault = 30;
 
 export const usageCommand: Command = {
   run: async (rest, environment) => {
-    const options = { 'group-by': 'tenant', 'start-date': undefined, 'end-date': undefined };
     const { values, positionals } = readArguments(rest, options, usage);
     if (positionals.length > 0) throw usageError(`${positionals.join(' ')} is not expected`, usage);
     const choices = { what: 'group', choices: installationGroups, usage };

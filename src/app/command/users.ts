@@ -13,16 +13,16 @@ import {
   unknownAction,
   usageError,
 } from './command.js';
+import { textOptions, usageOf } from './help.js';
 import { type Management, withManagement } from './management.js';
+import { operatorHelp } from './operator-help.js';
 import { everyPage } from './pages.js';
 
-const usage =
-  'users list [--search TEXT] | disable ID | enable ID | create MAIL [--name NAME] | invite MAIL --tenant ID [--role owner|admin|editor|member]';
-const actions = ['list', 'disable', 'enable', 'create', 'invite'];
+const usage = usageOf(operatorHelp.users);
+const options = textOptions(operatorHelp.users, { role: 'member' });
 
 export const usersCommand: Command = {
   run: async (rest, environment) => {
-    const options = { search: undefined, name: undefined, tenant: undefined, role: 'member' };
     const { values, positionals } = readArguments(rest, options, usage);
     // Check the arguments before opening anything.
     const act = actionOf(positionals, values);
@@ -59,7 +59,7 @@ function actionOf(
       );
     }
     default:
-      throw usageError(unknownAction(action, actions), usage);
+      throw usageError(unknownAction(action, operatorHelp.users.actions), usage);
   }
 }
 

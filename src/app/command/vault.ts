@@ -7,16 +7,18 @@ import { resealResponses } from '../../models/responses/index.js';
 import { resealAttachments } from '../../conversations/attachments/index.js';
 import { resealExecutionValues } from '../../conversations/sessions/index.js';
 import { resealKeptAnswers } from '../../http/idempotency/index.js';
+import { textOptions, usageOf } from './help.js';
 import { withManagement } from './management.js';
+import { operatorHelp } from './operator-help.js';
 
-const usage = 'vault rotate [--tenant ID]';
+const usage = usageOf(operatorHelp.vault);
 
 export const vaultCommand: Command = {
   run: async (rest, environment) => {
-    const { values, positionals } = readArguments(rest, { tenant: undefined }, usage);
+    const { values, positionals } = readArguments(rest, textOptions(operatorHelp.vault), usage);
     if (positionals.length !== 1 || positionals[0] !== 'rotate') {
       const action = positionals.length === 0 ? undefined : positionals.join(' ');
-      throw usageError(unknownAction(action, ['rotate']), usage);
+      throw usageError(unknownAction(action, operatorHelp.vault.actions), usage);
     }
     const tenant = values['tenant'];
     if (tenant !== undefined) {

@@ -15,6 +15,7 @@ import {
   type RecoveryCounts,
   referencesTo,
   systemRandom,
+  RenewableTls,
   systemTime,
   targetOf,
 } from '../../../cluster/index.js';
@@ -32,6 +33,7 @@ import { logLinkTrouble, logMembershipEvent } from './membership-log.js';
 import { pulseActor } from './pulse.actor.js';
 import { ReadinessProbes } from './readiness-probes.js';
 import { clusterNameOf } from './running-versions.js';
+import { CertificateRenewal } from './certificate-renewal.js';
 import { SourceFailures } from './source-failures.js';
 
 export type ActorSettings = Pick<
@@ -196,7 +198,7 @@ export function createActors(parts: ActorsParts): Actors {
             );
         }
       };
-      open = await openNode(parts, { kinds, process, config, beforeLeave });
+      open = await openNode(parts, { kinds, process, config, beforeLeave }, closing);
       late.caller = open.node.caller;
       for (const companion of companions) companion.start(open.node);
     },
@@ -213,11 +215,18 @@ async function openNode(
   node: Pick<Parameters<typeof openClusteredNode>[0], 'kinds' | 'config' | 'beforeLeave'> & {
     readonly process: ProcessId;
   },
+  closing: (() => Promise<void>)[],
 ): Promise<ClusteredNode> {
   const { settings, store, sealer, logger, onLost, onLeaveAsked } = parts;
   const { redisUrl, databaseUrl = '' } = settings;
   if (redisUrl === undefined) return openLoneNode({ ...node, version });
-  const protection = await linkProtectionOf(settings);
+  const { tls: certificate, ...protection } = await linkProtectionOf(settings);
+  const tls = certificate === undefined ? undefined : new RenewableTls(certificate);
+  if (tls !== undefined) {
+    const renewal = new CertificateRenewal({ settings, tls, time: systemTime, logger });
+    renewal.start();
+    closing.push(async () => renewal.stop());
+  }
   const { name, secret } = await clusterIdentity({
     store,
     sealer,
@@ -237,6 +246,7 @@ async function openNode(
     port: settings.grpcPort,
     ...(settings.advertiseAddr === undefined ? {} : { advertise: settings.advertiseAddr }),
     ...protection,
+    ...(tls === undefined ? {} : { tls }),
     report: (event: MembershipEvent) => logMembershipEvent(logger, event),
     onLinkTrouble: (trouble) => logLinkTrouble(logger, trouble),
     onFenced: onLost,

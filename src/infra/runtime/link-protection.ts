@@ -10,7 +10,7 @@ import {
 } from '../../../cluster/index.js';
 import type { Settings } from '../../kernel/config/index.js';
 
-type LinkSettings = Pick<
+export type LinkSettings = Pick<
   Settings,
   'grpcHost' | 'advertiseAddr' | 'grpcTlsCa' | 'grpcTlsCert' | 'grpcTlsKey' | 'grpcInsecure'
 >;
@@ -20,7 +20,9 @@ export class LinkProtectionError extends Error {
   override readonly name = 'LinkProtectionError';
 }
 
-export type LinkProtection = Pick<ClusteredNodeOptions, 'tls' | 'plaintext'>;
+export interface LinkProtection extends Pick<ClusteredNodeOptions, 'plaintext'> {
+  readonly tls?: GrpcTls;
+}
 
 export async function linkProtectionOf(settings: LinkSettings): Promise<LinkProtection> {
   const { advertiseAddr, grpcHost } = settings;
@@ -29,7 +31,7 @@ export async function linkProtectionOf(settings: LinkSettings): Promise<LinkProt
       `TROUPE_ADVERTISE_ADDR is missing: other nodes cannot connect to ${grpcHost}, the listening address in TROUPE_GRPC_HOST`,
     );
   }
-  const tls = await tlsOf(settings);
+  const tls = await readTls(settings);
   if (tls !== undefined) {
     await examined(settings, tls);
     return { tls };
@@ -70,6 +72,11 @@ function exposedBy({ grpcHost, advertiseAddr }: LinkSettings): string | undefine
   return undefined;
 }
 
+/** Throws an error with the reason where no peer would accept the certificate. */
+export async function usableUntil(settings: LinkSettings, tls: GrpcTls): Promise<string> {
+  return (await examined(settings, tls)).validUntil;
+}
+
 async function examined(settings: LinkSettings, tls: GrpcTls): Promise<ExaminedTls> {
   const address = settings.advertiseAddr ?? settings.grpcHost;
   try {
@@ -85,7 +92,12 @@ async function examined(settings: LinkSettings, tls: GrpcTls): Promise<ExaminedT
   }
 }
 
-async function tlsOf({ grpcTlsCa, grpcTlsCert, grpcTlsKey }: LinkSettings): Promise<GrpcTls | undefined> {
+/** What the three files hold; undefined without TLS. */
+export async function readTls({
+  grpcTlsCa,
+  grpcTlsCert,
+  grpcTlsKey,
+}: LinkSettings): Promise<GrpcTls | undefined> {
   if (grpcTlsCa === undefined && grpcTlsCert === undefined && grpcTlsKey === undefined) return undefined;
   const [ca, cert, key] = await Promise.all([
     fileOf('TROUPE_GRPC_TLS_CA', grpcTlsCa),

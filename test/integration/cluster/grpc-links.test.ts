@@ -7,7 +7,7 @@ import { ClusterError } from '../../../cluster/errors.js';
 import { volatileCounter } from '../../../cluster/example/counter.js';
 import { processId, viewNumber } from '../../../cluster/ids/ids.js';
 import { GrpcPeers } from '../../../cluster/links/grpc/peers.js';
-import type { GrpcTls } from '../../../cluster/links/grpc/settings.js';
+import { type GrpcTls, RenewableTls } from '../../../cluster/links/grpc/renewable-tls.js';
 import { greet } from '../../../cluster/links/handshake.js';
 import type { Member } from '../../../cluster/membership/membership.js';
 import type { ProbeRequest } from '../../../cluster/membership/peer-probe.js';
@@ -52,7 +52,10 @@ class RealCluster {
     t.teardown(() => Promise.all(this.nodes.map(({ node }) => node.stop())));
   }
 
-  async add(name: string, options: { secret?: string; tls?: GrpcTls } = {}): Promise<RealNode> {
+  async add(
+    name: string,
+    options: { secret?: string; tls?: GrpcTls | RenewableTls } = {},
+  ): Promise<RealNode> {
     const process = processId(`${name}-${systemRandom.id().slice(0, 8)}`);
     const link = { cluster: 'test', secret: options.secret ?? 'secret' };
     const tls = options.tls === undefined ? {} : { tls: options.tls };
@@ -153,6 +156,37 @@ test('links work over mutual TLS, and a peer without a certificate cannot connec
     { instanceOf: ClusterError },
   );
   t.is(error?.tag, 'deadline_exceeded');
+});
+
+test('links that are opened after a renewal use the renewed certificate at both ends', async (t) => {
+  const read = (name: string) => readFileSync(`test/fixtures/tls/${name}`);
+  const serverName = 'node.troupe.test';
+  const former: GrpcTls = { ca: read('ca.crt'), cert: read('node.crt'), key: read('node.key'), serverName };
+  const renewed = {
+    ca: read('renewed-ca.crt'),
+    cert: read('renewed.crt'),
+    key: read('renewed.key'),
+    serverName,
+  };
+  const cluster = new RealCluster(t);
+  const tls = new RenewableTls(former);
+  const one = await cluster.add('one', { tls });
+  const other = await cluster.add('other', { tls });
+  cluster.join();
+  await eventually(() => [one, other].every(({ node }) => node.ring.view.members.length === 2));
+  const ofOther = one.node.actor(counter, 'acme', cluster.keyOf(other));
+  t.is((await ofOther.where({})).process, other.member.process);
+
+  tls.renew(renewed);
+  t.is((await ofOther.where({})).process, other.member.process, 'an open link goes on');
+  // This one trusts the new authority alone.
+  const joined = await cluster.add('joined', { tls: renewed });
+  cluster.join();
+  await eventually(() => [one, joined].every(({ node }) => node.ring.view.members.length === 3));
+  const ofJoined = one.node.actor(counter, 'acme', cluster.keyOf(joined));
+  t.is((await ofJoined.where({})).process, joined.member.process);
+  const ofOne = joined.node.actor(counter, 'acme', cluster.keyOf(one));
+  t.is((await ofOne.where({})).process, one.member.process);
 });
 
 test('a peer with another secret is refused with wrong_secret', async (t) => {

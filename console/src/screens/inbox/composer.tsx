@@ -1,4 +1,5 @@
 import { useMutation } from '@tanstack/react-query';
+import { newIdempotencyKey } from '@troupe/client';
 import { type KeyboardEvent, useState } from 'react';
 import { api, take } from '../../api/client';
 import { useAllowed } from '../../session/use-session';
@@ -18,7 +19,7 @@ export function Composer({
   const [text, setText] = useState('');
   const id = session.session_id;
   // A repeat after a lost answer is the same message.
-  const [messageKey, setMessageKey] = useState(() => crypto.randomUUID());
+  const [messageKey, setMessageKey] = useState(newIdempotencyKey);
   const sending = useMutation({
     mutationFn: (message: string) =>
       take(
@@ -29,7 +30,7 @@ export function Composer({
       ),
     onSuccess: () => {
       setText('');
-      setMessageKey(crypto.randomUUID());
+      setMessageKey(newIdempotencyKey());
       changed();
     },
   });

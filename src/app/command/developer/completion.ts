@@ -78,7 +78,8 @@ ${cases.join('\n')}
   esac
   _files
 }
-compdef _troupe troupe
+# Loaded from fpath, this file is the function's first call; sourced, it only tells the shell of it.
+if [[ "$funcstack[1]" == _troupe ]]; then _troupe "$@"; else compdef _troupe troupe; fi
 `;
 }
 
@@ -88,7 +89,7 @@ function fish(commands: readonly Completed[]): string {
     return [
       `complete -c troupe -n __fish_use_subcommand -a ${name} -d '${summary.replaceAll(/['\\]/g, ' ')}'`,
       ...(actions.length === 0 ? [] : [`complete -c troupe ${inside} -a '${actions.join(' ')}'`]),
-      ...options.map((option) => `complete -c troupe ${inside} -l ${option}`),
+      ...[...options, 'help'].map((option) => `complete -c troupe ${inside} -l ${option}`),
     ];
   });
   return `# fish completion of troupe\n${lines.join('\n')}\n`;

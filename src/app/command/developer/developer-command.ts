@@ -1,7 +1,8 @@
 import { ApiError, type Client, ConnectionError, createClient } from '#client';
 import type { Environment } from '../../../kernel/config/index.js';
 import { type Command, CommandError, reasonsOf, usageError } from '../command.js';
-import { type Given, optionLines, type Options, readOptions } from './options.js';
+import { describedCommand, usageOf } from '../help.js';
+import { type Given, optionRows, type Options, readOptions } from './options.js';
 import { type Output, systemOutput } from './output.js';
 import { findProfile, type Profile } from './profiles.js';
 
@@ -36,15 +37,16 @@ const common: Options = {
 /** A command over the public API, in the form of all commands. */
 export function developerCommand(described: DeveloperCommand): Command {
   const options = { ...described.options, ...common };
-  const usage = described.usage.join('\n       troupe ');
+  const usage = usageOf(described);
   return {
     options: Object.keys(options),
     actions: described.actions ?? [],
-    help: `Usage: troupe ${usage}\n\n${described.summary}\n\n${optionLines(options)}\n`,
+    help: describedCommand(described.usage, described.summary, optionRows(options)),
     run: async (rest, environment) => {
       const given = readOptions(rest, options, usage);
       const profile = (): Promise<Profile> => findProfile(environment, given.text('profile'));
       const stop = untilInterrupted();
+      endWithReader();
       try {
         await described.run({
           given,
@@ -73,6 +75,14 @@ export function clientOf({ url, api_key: apiKey, operator_token: operatorToken }
 function withCredential(profile: Profile): Profile {
   if (profile.api_key !== undefined || profile.operator_token !== undefined) return profile;
   throw new CommandError('An API key is missing. Sign in with: troupe login, or set TROUPE_API_KEY.');
+}
+
+/** A reader that has seen enough, such as `head`, ends the command quietly. */
+function endWithReader(): void {
+  process.stdout.once('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit();
+    throw error;
+  });
 }
 
 function untilInterrupted(): { readonly signal: AbortSignal; readonly end: () => void } {

@@ -69,12 +69,10 @@ function refuseUnknown(
   }
 }
 
-/** The lines of `--help` about options. */
-export function optionLines(options: Options): string {
-  const rows = Object.entries(options).map(([name, { kind, short, about }]) => {
-    const word = `${short === undefined ? '' : `-${short}, `}--${name}${kind === 'flag' ? '' : ' …'}`;
-    return [word, about] as const;
-  });
-  const width = rows.reduce((widest, [word]) => Math.max(widest, word.length), 0);
-  return rows.map(([word, about]) => `  ${word.padEnd(width)}  ${about}`).join('\n');
+/** The options with their meanings, for `--help`. */
+export function optionRows(options: Options): readonly (readonly [word: string, about: string])[] {
+  return Object.entries(options).map(([name, { kind, short, about }]) => [
+    `${short === undefined ? '' : `-${short}, `}--${name}${kind === 'flag' ? '' : ' …'}`,
+    about,
+  ]);
 }

@@ -6,7 +6,8 @@ import { clusterConfig, type ClusterConfig } from '../../../../cluster/config.js
 import { ClusterError } from '../../../../cluster/errors.js';
 import { epoch, processId, viewNumber } from '../../../../cluster/ids/ids.js';
 import { GrpcPeers } from '../../../../cluster/links/grpc/peers.js';
-import type { GrpcSettings, GrpcTls } from '../../../../cluster/links/grpc/settings.js';
+import type { GrpcTls } from '../../../../cluster/links/grpc/renewable-tls.js';
+import type { GrpcSettings } from '../../../../cluster/links/grpc/settings.js';
 import type { LinkTrouble } from '../../../../cluster/links/link-troubles.js';
 import { Links, type LinksHost } from '../../../../cluster/links/links.js';
 import { processQuestion } from '../../../../cluster/links/process-question.js';
