@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { costAddedFrom, costsAddedFrom, monthAddedFrom, monthsAddedFrom } from '../../tenancy/quota/index.js';
 import {
   type BatchTarget,
-  columnValues,
+  columnReader,
   insertText,
   sql,
   type Store,
@@ -245,6 +245,9 @@ const closingAlone = {
   })}`,
 };
 
+const openedValues = columnReader(openedColumns);
+const closingValues = columnReader(closingColumns);
+
 /** The parameters of closings follow those of openings, keys first. */
 const closingsFrom = Object.keys(openedColumns).length + 1;
 
@@ -272,16 +275,13 @@ export const ledgerTarget: BatchTarget<OpenedRow | ClosingRow, Recorded> = {
         ? { ...closingAlone, values: valuesOf(closingColumns, first) }
         : { ...openingAlone, values: valuesOf(openedColumns, first) };
     }
-    return rows.some(isClosing) ? undefined : { ...openings, values: columnValues(openedColumns, rows) };
+    return rows.some(isClosing) ? undefined : { ...openings, values: openedValues(rows) };
   },
   bytesOf: (row) =>
     isClosing(row) ? 500 + (row.input_preview?.length ?? 0) + (row.output_preview?.length ?? 0) : 500,
   values: (rows) => [
-    ...columnValues(
-      openedColumns,
-      rows.filter((row) => !isClosing(row)),
-    ),
-    ...columnValues(closingColumns, rows.filter(isClosing)),
+    ...openedValues(rows.filter((row) => !isClosing(row))),
+    ...closingValues(rows.filter(isClosing)),
   ],
   outcomes: (rows, returned) => {
     if (returned.length === 0) return rows.map(() => 'booked');
