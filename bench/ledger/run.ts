@@ -1,7 +1,7 @@
 // PostgreSQL's CPU time for a batch of the ledger, which opens as many attempts as it closes, by the number of calls in
-// it; beside it the same parameters as one row of one table, which no statement can undercut. On a busy machine the
-// fastest quarter of many short rounds says more than their median. Linux only: the time of the one connection is read
-// from /proc.
+// it; beside it the same parameters as one row of one table, which no statement can undercut; then the two statements of
+// a call that is alone. On a busy machine the fastest quarter of many short rounds says more than their median. Linux
+// only: the time of the one connection is read from /proc.
 //
 //   npm run bench:ledger            calls per batch 1, 10 and 20, 24 rounds
 //   npm run bench:ledger -- 50 5,40
@@ -36,6 +36,12 @@ const ledger = async (rows: readonly Row[]): Promise<void> => {
   const { rows: missing } = await writer.query({ name, text, values: ledgerTarget.values(rows) });
   if (missing.length > 0) throw new Error(`${missing.length} closings found no open row`);
 };
+const alone = async (row: Row): Promise<void> => {
+  const statement = ledgerTarget.shorter?.([row]);
+  if (statement === undefined) throw new Error('a row alone has a statement of its own');
+  const { rows: missing } = await writer.query(statement);
+  if (missing.length > 0) throw new Error('the closing found no open row');
+};
 const floor = async (rows: readonly Row[]): Promise<void> => {
   const text = 'insert into floor (given) values ($1)';
   await writer.query({ name: 'floor', text, values: [ledgerTarget.values(rows).map(String)] });
@@ -43,12 +49,15 @@ const floor = async (rows: readonly Row[]): Promise<void> => {
 
 const warm = 300;
 for (let at = 0; at < warm; at += 1) await batches(ledger, 20, 1);
+for (let at = 0; at < warm; at += 1) await callsAlone(1);
+const aloneRounds: Alone[] = [];
 const measured = new Map(sizes.map((size) => [size, { ledger: [] as number[], floor: [] as number[] }]));
 for (let round = 0; round < rounds; round += 1) {
   for (const [size, figures] of measured) {
     figures.ledger.push(await batches(ledger, size, 20));
     figures.floor.push(await batches(floor, size, 20));
   }
+  aloneRounds.push(await callsAlone(40));
 }
 console.log(`PostgreSQL, µs for each batch: fastest quarter of ${rounds} rounds (median)`);
 for (const [size, figures] of measured) {
@@ -59,6 +68,9 @@ for (const [size, figures] of measured) {
       `one row ${row.text}; one row / ledger ${ratio}`,
   );
 }
+const openings = spread(aloneRounds.map(({ opening }) => opening));
+const closings = spread(aloneRounds.map(({ closing: each }) => each));
+console.log(`  a call alone: opening ${openings.text}, closing ${closings.text}`);
 await writer.end();
 await owner.end();
 await database.stop();
@@ -78,6 +90,21 @@ async function batches(
     open = next;
   }
   return (cpuMicros() - before) / count;
+}
+
+interface Alone {
+  readonly opening: number;
+  readonly closing: number;
+}
+
+/** Microseconds of the two statements, on average. */
+async function callsAlone(count: number): Promise<Alone> {
+  const rows = Array.from({ length: count }, opened);
+  const before = cpuMicros();
+  for (const row of rows) await alone(row);
+  const between = cpuMicros();
+  for (const row of rows) await alone(closing(row));
+  return { opening: (between - before) / count, closing: (cpuMicros() - between) / count };
 }
 
 function cpuMicros(): number {

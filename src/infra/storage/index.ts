@@ -1,5 +1,5 @@
 // The public interface of the store.
-export { columnValues, insertTarget, insertText, unnestText } from './batch-target.js';
+export { columnReader, insertTarget, insertText, unnestText } from './batch-target.js';
 export type { BatchColumnType } from './array-text.js';
 export type { BatchTarget, InsertOutcome, InsertTargetOptions } from './batch-target.js';
 export { openBatchWriters } from './batch-writers.js';

@@ -70,9 +70,16 @@ export class Catalogue {
     const isMeant = (found: CatalogueModel | undefined): found is CatalogueModel =>
       found !== undefined && (provider === undefined || found.vendor === provider);
     const ids = idsFor(name, vendors, provider ?? preferred);
-    const found =
-      ids.map((id) => this.byId(id)).find(isMeant) ?? ids.map((id) => this.#dated(id)).find(isMeant);
-    return found === undefined ? { problem: 'invalid_model' } : { model: found };
+    // Nearly always the first or second id is meant, so the others are not looked up.
+    for (const id of ids) {
+      const found = this.byId(id);
+      if (isMeant(found)) return { model: found };
+    }
+    for (const id of ids) {
+      const found = this.#dated(id);
+      if (isMeant(found)) return { model: found };
+    }
+    return { problem: 'invalid_model' };
   }
 
   /** The id stays that of the model: it is what keys allow, prices name and books count. */

@@ -11,8 +11,9 @@ import type { Price } from './model.js';
 export function costOf(usage: Usage, price: Price): number {
   if (usage.vendorCost !== undefined) return exact(usage.vendorCost);
   const own = usage.serviceTier === undefined ? undefined : price.service_tiers?.[usage.serviceTier];
-  const { long_prompt: long, ...short } = own ?? price;
-  const rates = long !== undefined && inputTokens(usage) > long.above_tokens ? long : short;
+  const usual = own ?? price;
+  const long = usual.long_prompt;
+  const rates = long !== undefined && inputTokens(usage) > long.above_tokens ? long : usual;
   const input = rates.input_per_mtok;
   const perMillion =
     (usage.inputUncached + usage.toolPrompt) * input +

@@ -15,6 +15,28 @@ import type { CallOrder } from './call-order.js';
 /** Added to the call's own deadline: the clocks of nodes differ, and a closing may wait for the store. */
 export const graceMs = 60_000;
 
+/**
+ * Writes times that rise, as `toISOString` does: each second once, since the three times of a call took a fortieth of the
+ * node's work for it.
+ */
+function isoTimes(): (ms: number) => string {
+  let second = Number.NaN;
+  let head = '';
+  return (ms) => {
+    const whole = Math.trunc(ms);
+    const its = Math.floor(whole / 1_000);
+    if (its !== second) {
+      second = its;
+      head = new Date(its * 1_000).toISOString().slice(0, '2026-11-24T12:00:00.'.length);
+    }
+    return `${head}${String(whole - its * 1_000).padStart(3, '0')}Z`;
+  };
+}
+
+const openedAt = isoTimes();
+const deadlineAt = isoTimes();
+const closedAt = isoTimes();
+
 export function openedRow(
   order: CallOrder,
   callId: string,
@@ -41,8 +63,8 @@ export function openedRow(
     model: model.id,
     payer: start.payer,
     month: monthOf(times.wallMs),
-    opened_at: new Date(times.wallMs).toISOString(),
-    deadline_at: new Date(times.wallMs + times.callMs + graceMs).toISOString(),
+    opened_at: openedAt(times.wallMs),
+    deadline_at: deadlineAt(times.wallMs + times.callMs + graceMs),
     input_estimate: input,
     output_estimate: output,
     cost_estimate: costOf(usage, model.price),
@@ -61,7 +83,7 @@ export function closedRow(
     attempt_id: report.attemptId,
     opened_at: openedAt,
     outcome: report.outcome,
-    closed_at: new Date(wallMs).toISOString(),
+    closed_at: closedAt(wallMs),
     input_tokens: inputTokens(usage),
     cache_read_tokens: usage.cacheRead,
     cache_write_tokens: usage.cacheWrite5m + usage.cacheWrite1h,

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { costsAddedFrom, monthsAddedFrom } from '../../tenancy/quota/index.js';
+import { costAddedFrom, costsAddedFrom, monthAddedFrom, monthsAddedFrom } from '../../tenancy/quota/index.js';
 import {
   type BatchTarget,
-  columnValues,
+  columnReader,
   insertText,
   sql,
   type Store,
   unnestText,
 } from '../../infra/storage/index.js';
-import { answeredFacts, attemptFacts, callFacts, hoursAdded } from './hours.store.js';
+import { answeredFacts, attemptFacts, callFacts, hourAdded, hoursAdded } from './hours.store.js';
 
 /** An attempt before its vendor is asked. Times are ISO 8601, as the columns take them. */
 export interface OpenedRow {
@@ -203,8 +203,10 @@ const closedFacts = [
  */
 function closingText(parts: {
   readonly given: string;
-  readonly keys: string;
-  readonly count: string;
+  /** Adds the relation `closed` to the counters and sums. */
+  readonly added: { readonly month: string; readonly cost: string; readonly hour: string };
+  /** Selects the keys of which no row was closed. */
+  readonly missing: string;
 }): string {
   return `given (${Object.keys(closingColumns).join(', ')}) as (
       select ${parts.given}
@@ -219,8 +221,8 @@ function closingText(parts: {
       returning ${closedFacts.map((name) => `u.${name}`).join(', ')}, given.response_time_ms, given.input_preview,
         given.output_preview, case when u.payer = 'platform' then u.input_tokens + u.output_tokens else 0 end as tokens
     ),
-    counted as (${monthsAddedFrom('closed')}),
-    spent as (${costsAddedFrom('closed')}),
+    counted as (${parts.added.month}),
+    spent as (${parts.added.cost}),
     recorded as (
       insert into calls (tenant_id, started_at, call_id, key_id, user_id, agent_id, session_id, execution_id, call_source,
         provider, model, first_model, status, failure, from_cache, attempts, input_tokens, output_tokens, cached_tokens,
@@ -230,20 +232,21 @@ function closingText(parts: {
         cache_write_tokens, cost, response_time_ms, input_preview, output_preview
       from closed where response_time_ms is not null
     ),
-    hours as (${hoursAdded(answeredFacts)})
-    select attempt_id::text from ${parts.keys} as key (attempt_id)
-    where (select count(*) from closed) < ${parts.count}
-      and attempt_id not in (select attempt_id from closed)`;
+    hours as (${parts.added.hour})
+    ${parts.missing}`;
 }
 
 const closingAlone = {
   name: 'close_book',
   text: `with ${closingText({
     given: scalars(closingColumns),
-    keys: '(select $2::uuid)',
-    count: '1',
+    added: { month: monthAddedFrom('closed'), cost: costAddedFrom('closed'), hour: hourAdded(answeredFacts) },
+    missing: 'select $2::text as attempt_id where not exists (select from closed)',
   })}`,
 };
+
+const openedValues = columnReader(openedColumns);
+const closingValues = columnReader(closingColumns);
 
 /** The parameters of closings follow those of openings, keys first. */
 const closingsFrom = Object.keys(openedColumns).length + 1;
@@ -256,8 +259,14 @@ export const ledgerTarget: BatchTarget<OpenedRow | ClosingRow, Recorded> = {
     ),
     ${closingText({
       given: `* from ${unnestText(closingColumns, closingsFrom - 1)}`,
-      keys: `unnest($${closingsFrom + 1}::uuid[])`,
-      count: `cardinality($${closingsFrom + 1}::uuid[])`,
+      added: {
+        month: monthsAddedFrom('closed'),
+        cost: costsAddedFrom('closed'),
+        hour: hoursAdded(answeredFacts),
+      },
+      missing: `select attempt_id::text from unnest($${closingsFrom + 1}::uuid[]) as key (attempt_id)
+    where (select count(*) from closed) < cardinality($${closingsFrom + 1}::uuid[])
+      and attempt_id not in (select attempt_id from closed)`,
     })}`,
   shorter: (rows) => {
     const [first, ...others] = rows;
@@ -266,16 +275,13 @@ export const ledgerTarget: BatchTarget<OpenedRow | ClosingRow, Recorded> = {
         ? { ...closingAlone, values: valuesOf(closingColumns, first) }
         : { ...openingAlone, values: valuesOf(openedColumns, first) };
     }
-    return rows.some(isClosing) ? undefined : { ...openings, values: columnValues(openedColumns, rows) };
+    return rows.some(isClosing) ? undefined : { ...openings, values: openedValues(rows) };
   },
   bytesOf: (row) =>
     isClosing(row) ? 500 + (row.input_preview?.length ?? 0) + (row.output_preview?.length ?? 0) : 500,
   values: (rows) => [
-    ...columnValues(
-      openedColumns,
-      rows.filter((row) => !isClosing(row)),
-    ),
-    ...columnValues(closingColumns, rows.filter(isClosing)),
+    ...openedValues(rows.filter((row) => !isClosing(row))),
+    ...closingValues(rows.filter(isClosing)),
   ],
   outcomes: (rows, returned) => {
     if (returned.length === 0) return rows.map(() => 'booked');

@@ -39,7 +39,7 @@ export { type ExchangeCounts, WindowExchange } from './window-exchange.js';
 export type { Quota } from './quota.js';
 export { RefusalMeasures } from './refusal-measures.js';
 export { SlidingWindow } from './sliding-window.js';
-export { costsAddedFrom, monthsAddedFrom } from './monthly-usage.store.js';
+export { costAddedFrom, costsAddedFrom, monthAddedFrom, monthsAddedFrom } from './monthly-usage.store.js';
 export type { Reservation } from './token-ledger.js';
 export type { TokenSettlement, TokenRequest } from './tokens.js';
 

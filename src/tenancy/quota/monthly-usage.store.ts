@@ -30,6 +30,13 @@ export function monthsAddedFrom(rows: string): string {
     on conflict (tenant_id, month) do update set used = months.used + excluded.used`;
 }
 
+/** The same for a relation of at most one row: without grouping, which takes longer than the row. */
+export function monthAddedFrom(row: string): string {
+  return `insert into quota_months as months (tenant_id, month, used)
+    select tenant_id, month, tokens from ${row} where tokens > 0
+    on conflict (tenant_id, month) do update set used = months.used + excluded.used`;
+}
+
 const nobody = '00000000-0000-0000-0000-000000000000';
 
 /**
@@ -41,5 +48,14 @@ export function costsAddedFrom(rows: string): string {
     select tenant_id, (opened_at at time zone 'UTC')::date as day, coalesce(key_id, '${nobody}') as key,
       coalesce(agent_id, '${nobody}') as agent, sum(round(cost::numeric * 1000000000))::bigint
     from ${rows} where cost > 0 group by 1, 2, 3, 4 order by 1, 2, 3, 4
+    on conflict (tenant_id, day, key_id, agent_id) do update set nanos = spent.nanos + excluded.nanos`;
+}
+
+/** The same for a relation of at most one row. */
+export function costAddedFrom(row: string): string {
+  return `insert into spent_costs as spent (tenant_id, day, key_id, agent_id, nanos)
+    select tenant_id, (opened_at at time zone 'UTC')::date, coalesce(key_id, '${nobody}'),
+      coalesce(agent_id, '${nobody}'), round(cost::numeric * 1000000000)::bigint
+    from ${row} where cost > 0
     on conflict (tenant_id, day, key_id, agent_id) do update set nanos = spent.nanos + excluded.nanos`;
 }

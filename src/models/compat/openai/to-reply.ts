@@ -19,6 +19,8 @@ export interface ReplyHead {
 }
 
 export function toChatReply(answer: LlmAnswer, usage: Usage, head: ReplyHead): ChatCompletion {
+  const whole = answer.whole?.dialect === 'chat' ? asWritten(answer.whole.body, usage, head) : undefined;
+  if (whole !== undefined) return whole;
   const calls = answer.toolCalls.map((call) => ({
     id: call.id,
     type: 'function' as const,
@@ -33,8 +35,6 @@ export function toChatReply(answer: LlmAnswer, usage: Usage, head: ReplyHead): C
     ...(thoughts !== '' && { reasoning_content: thoughts }),
   };
   const reason = chatFinishReason(answer.stop ?? 'stop');
-  const whole = answer.whole?.dialect === 'chat' ? asWritten(answer.whole.body, usage, head) : undefined;
-  if (whole !== undefined) return whole;
   return {
     id: head.id,
     object: 'chat.completion',

@@ -95,6 +95,61 @@ test('openings are committed without a flush, and a batch with a closing is flus
   t.is(await flushes([closing]), 'on');
 });
 
+test('a closing alone adds the same to every counter and sum as in a batch', async (t) => {
+  const owner = await ownerView(database.url);
+  t.teardown(() => owner.end());
+  const store = await openStore({ databaseUrl: database.url });
+  const [alone, together] = [(await insertTenant(store)).tenantId, (await insertTenant(store)).tenantId];
+  await store.close();
+  const agentId = randomUUID();
+  const outcomes = [
+    { cost: 0.25, agent: agentId, ...recorded },
+    { cost: 0.5, agent: agentId, ...recorded },
+    { cost: 0.125, agent: null, ...nothingRecorded },
+    { cost: 0, agent: null, outcome: 'failed', failure: 'rate_limit', input_tokens: 0, output_tokens: 0 },
+  ] as const;
+  const missing: unknown[] = [];
+  for (const [tenantId, isAlone] of [
+    [alone, true],
+    [together, false],
+  ] as const) {
+    for (const { agent, ...outcome } of outcomes) {
+      const row = opened(tenantId, { agent_id: agent });
+      const rows = [{ ...nothingRecorded, ...closed(row), ...outcome }];
+      const open = ledgerTarget.shorter?.([row]);
+      await owner.query(open?.text ?? '', open?.values);
+      const short = ledgerTarget.shorter?.(rows);
+      const [text, values] = isAlone
+        ? [short?.text ?? '', short?.values]
+        : [ledgerTarget.text, ledgerTarget.values(rows)];
+      missing.push((await owner.query(text, values)).rows.length);
+      const { rows: repeated } = await owner.query<{ attempt_id: string }>(text, values);
+      t.deepEqual(repeated, [{ attempt_id: row.attempt_id }], 'a repeat closes nothing, and says so');
+    }
+  }
+  t.deepEqual(missing, [0, 0, 0, 0, 0, 0, 0, 0]);
+  const all = async (tenantId: string): Promise<unknown> => {
+    const tables = {
+      quota_months: 'month',
+      spent_costs: 'day, agent_id',
+      call_hours: 'hour, agent_id, status, failure',
+      calls: 'started_at, cost',
+    };
+    const found: Record<string, unknown> = {};
+    for (const [table, order] of Object.entries(tables)) {
+      const { rows } = await owner.query(
+        `select to_jsonb(t) - 'tenant_id' - 'call_id' as row from ${table} t where tenant_id = $1 order by ${order}`,
+        [tenantId],
+      );
+      found[table] = rows;
+    }
+    return found;
+  };
+  const booked = await all(alone);
+  t.deepEqual(booked, await all(together));
+  t.like(booked, { quota_months: [{ row: { used: 45 } }] });
+});
+
 /** A ledger, a tenant, and the owner's connection, which sees all rows. */
 async function ledgerWithOwner(t: ExecutionContext) {
   const databaseUrl = database.url;
