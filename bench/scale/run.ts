@@ -172,7 +172,9 @@ async function third(cluster: NodeProcesses, key: string, seconds: number): Prom
     const second = Math.floor((dueAtMs - startedAt - addAfterMs) / 1_000);
     bySecond.set(second, [...(bySecond.get(second) ?? []), ms]);
   }
-  const calm = Float64Array.from([...bySecond].filter(([second]) => second < 0).flatMap(([, ms]) => ms)).sort();
+  const calm = Float64Array.from(
+    [...bySecond].filter(([second]) => second < 0).flatMap(([, ms]) => ms),
+  ).sort();
   const calmP99 = percentile(calm, 0.99);
   const slow = [...bySecond].filter(
     ([second, ms]) => second >= 0 && percentile(Float64Array.from(ms).sort(), 0.99) > 2 * calmP99,
@@ -183,7 +185,13 @@ async function third(cluster: NodeProcesses, key: string, seconds: number): Prom
   );
   const shared = { bench: 'scale', better: 'less' as const };
   record({ ...shared, what: 'a third node under load: failed calls', unit: 'calls', ours: [failed], aim: 0 });
-  record({ ...shared, what: 'a third node under load: p99 above twice', unit: 'seconds', ours: [slow], aim: 3 });
+  record({
+    ...shared,
+    what: 'a third node under load: p99 above twice',
+    unit: 'seconds',
+    ours: [slow],
+    aim: 3,
+  });
 }
 
 function spreadOf(parts: readonly Float64Array[]): readonly [number, number] {
