@@ -69,6 +69,11 @@ const settings = {
   viewCoalesceMinMs: setting(300, 'ms', 'members that join or leave within this time share one view'),
   viewCoalesceMaxMs: setting(1_000, 'ms', 'longest wait of a membership change'),
   viewPollMs: setting(500, 'ms', 'how often to poll the view; the longest delay after a lost notification'),
+  hintedReadsMax: setting(
+    2_000,
+    'count',
+    'reads of the members per second that hints may cause in a large cluster: a hundred processes that join hint each member a hundred times',
+  ),
   recoveryStableViewMs: setting(
     3_000,
     'ms',
@@ -126,9 +131,19 @@ const settings = {
   strangersMax: setting(
     256,
     'count',
-    'connections that have not proved themselves yet; 100 nodes that restart at once stay below this',
+    'connections that have not proved themselves yet; the neighbours that dial a restarted node stay below this',
   ),
   connectionStreamsMax: setting(1, 'count', 'streams of one connection: a peer opens one per connection'),
+  neighboursMax: setting(
+    64,
+    'count',
+    'members that a process keeps a link to and probes when they are silent; with all of a large cluster, links and pings would grow with the square of its size',
+  ),
+  linkUnusedMs: setting(
+    60_000,
+    'ms',
+    'a link to a member that is no neighbour is closed after this time without a call',
+  ),
   linksPerPeer: setting(4, 'count', 'open links of one peer: it uses one, plus a few that it has lost'),
   linkCallsMax: setting(65_536, 'count', 'running calls of one peer; further calls are refused as overload'),
   linkMethodsMax: setting(4_096, 'count', 'methods that a peer may name on one link'),
@@ -239,6 +254,10 @@ function relations(config: ClusterConfig): readonly (readonly [boolean, string])
     [
       config.batchBytes + config.chunkBytes < config.linkMessageBytes,
       'batchBytes + chunkBytes < linkMessageBytes: a batch must fit one message',
+    ],
+    [
+      config.neighboursMax < config.strangersMax,
+      'neighboursMax < strangersMax: all that keep a link to a restarted node dial it at once',
     ],
     [config.greetingBytes <= config.linkMessageBytes, 'greetingBytes <= linkMessageBytes'],
     [

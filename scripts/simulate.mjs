@@ -1,5 +1,7 @@
 // Runs simulated clusters: node scripts/simulate.mjs --seeds 2000 [--from 1] [--processes 2], or --seed 77. With
-// --of quota the clusters run the platform's quota, with --of members only membership.
+// --of quota the clusters run the platform's quota, with --of members only membership. With --of scale one large
+// cluster of whole nodes loses a zone and is upgraded: --nodes 10,100,300,1000 --sessions 10000000
+// --parts 4 (in which all processes are replaced).
 import '../bin/supported-node.mjs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -15,6 +17,11 @@ const { values } = parseArgs({
     from: { type: 'string', default: '1' },
     seed: { type: 'string' },
     of: { type: 'string', default: 'cluster' },
+    nodes: { type: 'string', default: '10,100,300,1000' },
+    sessions: { type: 'string', default: '10000000' },
+    parts: { type: 'string', default: '4' },
+    // Changes of cluster/config.ts: --set neighboursMax=1000
+    set: { type: 'string', multiple: true, default: [] },
     processes: { type: 'string', default: String(availableParallelism()) },
   },
 });
@@ -25,6 +32,29 @@ const range =
 if (!Number.isInteger(range.from) || !Number.isInteger(range.count) || range.count < 1) {
   process.stderr.write('simulate: --seeds, --from and --seed must be integers, and --seeds at least 1\n');
   process.exit(2);
+}
+if (values.of === 'scale') {
+  const { runScale } = await import('../dist/test/simulation/scale/scale-run.js');
+  const { showScale } = await import('../dist/test/simulation/scale/show.js');
+  const config = Object.fromEntries(
+    values.set.map((text) => text.split('=')).map(([name, value]) => [name, Number(value)]),
+  );
+  const reports = [];
+  for (const nodes of values.nodes.split(',').map(Number)) {
+    const progress = (/** @type {string} */ text) =>
+      process.stderr.write(`simulate: ${nodes} nodes: ${text}\n`);
+    reports.push(
+      await runScale({
+        nodes,
+        sessions: Number(values.sessions),
+        upgradeParts: Number(values.parts),
+        config,
+        progress,
+      }),
+    );
+    process.stdout.write(`${showScale(reports)}\n\n`);
+  }
+  process.exit(reports.every(({ fenced }) => fenced.length === 0) ? 0 : 1);
 }
 const startedAt = performance.now();
 if (values.of === 'members') {

@@ -2,6 +2,7 @@
 // fastify: `npm run bench:edge`. It compares requests per CPU second of the server, pair by pair, so that the load
 // generator and other processes on the machine do not affect the ratios.
 import { load, percentile } from '../support/load.js';
+import { record } from '../support/results.js';
 import { type BenchServer, median, pinLoad, startServer } from '../support/servers.js';
 
 const rounds = Number(process.argv[2] ?? 5);
@@ -14,34 +15,58 @@ const servers = [
   await startServer('fastify', './fastify.server.js', import.meta.url),
 ];
 
-const figures = new Map<string, { perCpuSecond: number[]; perSecond: number[]; p50: number[] }>();
-for (const server of servers) figures.set(server.name, { perCpuSecond: [], perSecond: [], p50: [] });
+interface Figures {
+  readonly perCpuSecond: number[];
+  readonly perSecond: number[];
+  readonly p50: number[];
+  readonly p99: number[];
+}
+
+const figures = new Map<string, Figures>();
+for (const server of servers) {
+  figures.set(server.name, { perCpuSecond: [], perSecond: [], p50: [], p99: [] });
+}
 
 for (let round = -1; round < rounds; round += 1) {
   for (const server of servers) {
-    const { perCpuSecond, perSecond, p50 } = await measure(server, round < 0 ? 1 : seconds);
+    const { perCpuSecond, perSecond, p50, p99 } = await measure(server, round < 0 ? 1 : seconds);
     if (round < 0) continue;
     const kept = figures.get(server.name);
     kept?.perCpuSecond.push(perCpuSecond);
     kept?.perSecond.push(perSecond);
     kept?.p50.push(p50);
+    kept?.p99.push(p99);
   }
 }
 
 console.log(
   `\n${rounds} rounds of ${seconds} s, 64 connections, GET /api/quota with an API key (median [min–max])`,
 );
-for (const [name, { perCpuSecond, perSecond, p50 }] of figures) {
+for (const [name, { perCpuSecond, perSecond, p50, p99 }] of figures) {
   console.log(
-    `  ${name.padEnd(20)} ${span(perCpuSecond)} requests per CPU second, ${median(perSecond).toFixed(0)} requests/s, p50 ${median(p50).toFixed(2)} ms`,
+    `  ${name.padEnd(20)} ${span(perCpuSecond)} requests per CPU second, ${median(perSecond).toFixed(0)} requests/s, p50 ${median(p50).toFixed(2)} ms, p99 ${median(p99).toFixed(2)} ms`,
   );
 }
-const own = figures.get('troupe')?.perCpuSecond ?? [];
+const troupe = figures.get('troupe');
+const own = troupe?.perCpuSecond ?? [];
 for (const [other, aim] of [
   ['bare uWebSockets.js', 0.5],
   ['fastify', 1.5],
 ] as const) {
   const ratios = own.map((value, round) => value / (figures.get(other)?.perCpuSecond[round] ?? Number.NaN));
+  const theirs = figures.get(other);
+  record({
+    bench: 'edge',
+    what: 'authenticated GET',
+    unit: 'requests per CPU second',
+    ours: own,
+    against: other,
+    theirs: theirs?.perCpuSecond ?? [],
+    better: 'more',
+    ourLatency: { p50Ms: median(troupe?.p50 ?? []), p99Ms: median(troupe?.p99 ?? []) },
+    theirLatency: { p50Ms: median(theirs?.p50 ?? []), p99Ms: median(theirs?.p99 ?? []) },
+    aim,
+  });
   console.log(
     `  troupe / ${other}: ${median(ratios).toFixed(2)} [${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)}], aim ${aim}`,
   );
@@ -64,6 +89,7 @@ async function measure(server: BenchServer, duration: number) {
     perCpuSecond: result.requests / cpu,
     perSecond: result.requests / result.seconds,
     p50: percentile(result.latenciesMs, 0.5),
+    p99: percentile(result.latenciesMs, 0.99),
   };
 }
 

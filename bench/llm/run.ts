@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startEmbeddedPostgres } from '../../src/infra/storage/index.js';
 import { load, percentile } from '../support/load.js';
+import { record } from '../support/results.js';
 import { type BenchServer, median, pinLoad, startServer } from '../support/servers.js';
 import { pacedStreams, report, shareLate } from './paced.js';
 import { chunksPerStream, startVendor } from './vendor.js';
@@ -74,10 +75,11 @@ async function calls(rounds: number, seconds: number): Promise<void> {
       const perCpu = span(rows.map(({ perCpuSecond }) => perCpuSecond * plan.units));
       const perSecond = span(rows.map((each) => each.perSecond * plan.units));
       const p50 = median(rows.map(({ p50Ms }) => p50Ms));
+      const p99 = median(rows.map(({ p99Ms }) => p99Ms));
       const added =
         direct.length === 0 ? '' : `, of which the server adds ${(p50 - median(direct)).toFixed(3)}`;
       console.log(
-        `  ${name.padEnd(12)} ${perSecond} ${plan.unit}/s, ${perCpu} per CPU second, p50 ${p50.toFixed(3)} ms${added}`,
+        `  ${name.padEnd(12)} ${perSecond} ${plan.unit}/s, ${perCpu} per CPU second, p50 ${p50.toFixed(3)} ms${added}, p99 ${p99.toFixed(3)} ms`,
       );
     }
     const own = measured.get(troupe) ?? [];
@@ -88,6 +90,30 @@ async function calls(rounds: number, seconds: number): Promise<void> {
           own.map((each, at) => of(each) / (rows[at] === undefined ? Number.NaN : of(rows[at]))),
           2,
         );
+      const latency = (of: readonly Measured[]) => ({
+        p50Ms: median(of.map(({ p50Ms }) => p50Ms)),
+        p99Ms: median(of.map(({ p99Ms }) => p99Ms)),
+      });
+      const shared = {
+        bench: 'llm',
+        what: plan.title,
+        against: name,
+        better: 'more' as const,
+        ourLatency: latency(own),
+        theirLatency: latency(rows),
+      };
+      record({
+        ...shared,
+        unit: `${plan.unit} per CPU second of the gateway`,
+        ours: own.map((each) => each.perCpuSecond * plan.units),
+        theirs: rows.map((each) => each.perCpuSecond * plan.units),
+      });
+      record({
+        ...shared,
+        unit: `${plan.unit} per second`,
+        ours: own.map((each) => each.perSecond * plan.units),
+        theirs: rows.map((each) => each.perSecond * plan.units),
+      });
       console.log(
         `  Troupe / ${name}: ${ratio((each) => each.perCpuSecond)} per CPU second, ${ratio((each) => each.perSecond)} per second`,
       );
@@ -140,6 +166,7 @@ interface Measured {
   readonly perSecond: number;
   readonly perCpuSecond: number;
   readonly p50Ms: number;
+  readonly p99Ms: number;
 }
 
 async function measure(
@@ -162,6 +189,7 @@ async function measure(
     perSecond: result.requests / result.seconds,
     perCpuSecond: result.requests / cpu,
     p50Ms: percentile(result.latenciesMs, 0.5),
+    p99Ms: percentile(result.latenciesMs, 0.99),
   };
 }
 

@@ -1,6 +1,7 @@
 // A small tool call over MCP, compared with the same operation over REST and with a bare server of the official package:
 // `npm run bench:mcp`. It compares requests per CPU second of the server, pair by pair.
 import { load, percentile } from '../support/load.js';
+import { record } from '../support/results.js';
 import { type BenchServer, median, pinLoad, startServer } from '../support/servers.js';
 
 const rounds = Number(process.argv[2] ?? 5);
@@ -23,29 +24,44 @@ const ways: readonly Way[] = [
   { name: bare.name, server: bare, request: toolCall(bare) },
 ];
 const figures = new Map(
-  ways.map(({ name }) => [name, { perCpuSecond: [] as number[], p50: [] as number[] }]),
+  ways.map(({ name }) => [name, { perCpuSecond: [] as number[], p50: [] as number[], p99: [] as number[] }]),
 );
 for (let round = -1; round < rounds; round += 1) {
   for (const way of ways) {
-    const { perCpuSecond, p50 } = await measure(way, round < 0 ? 1 : seconds);
+    const { perCpuSecond, p50, p99 } = await measure(way, round < 0 ? 1 : seconds);
     if (round < 0) continue;
     figures.get(way.name)?.perCpuSecond.push(perCpuSecond);
     figures.get(way.name)?.p50.push(p50);
+    figures.get(way.name)?.p99.push(p99);
   }
 }
 
 console.log(`\n${rounds} rounds of ${seconds} s, ${connections} connections, get_quota (median [min–max])`);
-for (const [name, { perCpuSecond, p50 }] of figures) {
+for (const [name, { perCpuSecond, p50, p99 }] of figures) {
   console.log(
-    `  ${name.padEnd(24)} ${span(perCpuSecond, 0)} requests per CPU second, p50 ${median(p50).toFixed(2)} ms`,
+    `  ${name.padEnd(24)} ${span(perCpuSecond, 0)} requests per CPU second, p50 ${median(p50).toFixed(2)} ms, p99 ${median(p99).toFixed(2)} ms`,
   );
 }
-const own = figures.get('tools/call')?.perCpuSecond ?? [];
+const calls = figures.get('tools/call');
+const own = calls?.perCpuSecond ?? [];
 for (const [other, aim] of [
   ['REST', 0.7],
   [bare.name, 2],
 ] as const) {
   const ratios = own.map((value, round) => value / (figures.get(other)?.perCpuSecond[round] ?? Number.NaN));
+  const theirs = figures.get(other);
+  record({
+    bench: 'mcp',
+    what: 'small tool call over MCP',
+    unit: 'requests per CPU second',
+    ours: own,
+    against: other === 'REST' ? 'the same operation over REST' : 'bare server of the official package',
+    theirs: theirs?.perCpuSecond ?? [],
+    better: 'more',
+    ourLatency: { p50Ms: median(calls?.p50 ?? []), p99Ms: median(calls?.p99 ?? []) },
+    theirLatency: { p50Ms: median(theirs?.p50 ?? []), p99Ms: median(theirs?.p99 ?? []) },
+    aim,
+  });
   console.log(`  tools/call / ${other}: ${span(ratios, 2)}, aim ${aim}`);
 }
 await Promise.all([troupe.stop(), bare.stop()]);
@@ -61,7 +77,11 @@ async function measure({ name, server, request }: Way, duration: number) {
   });
   const cpu = (await server.cpuSeconds()) - before;
   if (result.unexpected > 0) throw new Error(`${name}: ${result.unexpected} answers were not 200`);
-  return { perCpuSecond: result.requests / cpu, p50: percentile(result.latenciesMs, 0.5) };
+  return {
+    perCpuSecond: result.requests / cpu,
+    p50: percentile(result.latenciesMs, 0.5),
+    p99: percentile(result.latenciesMs, 0.99),
+  };
 }
 
 function toolCall(server: BenchServer): string {

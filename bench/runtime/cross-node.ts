@@ -2,7 +2,7 @@ import type { Reference } from '../../cluster/activation/service.js';
 import type { EchoServiceDefinition } from '../../generated/troupe/examples/v1/echo.js';
 import { BareClient } from './bare.js';
 import { echo } from './echo.js';
-import { medianRate, p50Of, rateFor, rateOf, ratesInTurn, ratio, type Row } from './measure.js';
+import { latencyOf, medianRate, rateFor, rateOf, ratesInTurn, ratio, type Row } from './measure.js';
 import { startSecondProcess } from './second-process.js';
 
 const payload = new Uint8Array(200).fill(7);
@@ -28,13 +28,18 @@ export async function crossNode(): Promise<Row[]> {
   for (const call of Object.values(calls)) await rateFor(0.5, 64, call);
   const rows: Row[] = [];
   for (const inFlight of [1, 32, 128, 512]) rows.push(...(await ratesAt(inFlight, calls)));
-  const latencies = { unary: await p50Of(2_000, calls.unary), troupe: await p50Of(2_000, calls.troupe) };
+  const latencies = {
+    unary: await latencyOf(2_000, calls.unary),
+    troupe: await latencyOf(2_000, calls.troupe),
+  };
   rows.push(
-    { name: 'bare grpc-js unary, p50 at one in flight', value: latencies.unary * 1_000, unit: 'us' },
-    { name: 'Troupe, p50 at one in flight', value: latencies.troupe * 1_000, unit: 'us' },
+    { name: 'bare grpc-js unary, p50 at one in flight', value: latencies.unary.p50Ms * 1_000, unit: 'us' },
+    { name: 'Troupe, p50 at one in flight', value: latencies.troupe.p50Ms * 1_000, unit: 'us' },
+    { name: 'bare grpc-js unary, p99 at one in flight', value: latencies.unary.p99Ms * 1_000, unit: 'us' },
+    { name: 'Troupe, p99 at one in flight', value: latencies.troupe.p99Ms * 1_000, unit: 'us' },
     {
       name: 'Troupe ÷ unary, p50 at one in flight',
-      value: latencies.troupe / latencies.unary,
+      value: latencies.troupe.p50Ms / latencies.unary.p50Ms,
       unit: '×',
       aim: 0.6,
       atMost: true,

@@ -74,13 +74,21 @@ export function medianRate(rates: readonly Rate[], of: keyof Rate = 'perSecond')
 
 /** The median latency of sequential calls, in ms. */
 export async function p50Of(calls: number, call: Call): Promise<number> {
+  return (await latencyOf(calls, call)).p50Ms;
+}
+
+/** The latency of sequential calls. */
+export async function latencyOf(
+  calls: number,
+  call: Call,
+): Promise<{ readonly p50Ms: number; readonly p99Ms: number }> {
   const taken: number[] = [];
   for (let index = 0; index < calls; index += 1) {
     const startedAt = performance.now();
     await call();
     taken.push(performance.now() - startedAt);
   }
-  return percentile(taken, 0.5);
+  return { p50Ms: percentile(taken, 0.5), p99Ms: percentile(taken, 0.99) };
 }
 
 export function median(values: readonly number[]): number {

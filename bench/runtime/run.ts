@@ -12,6 +12,7 @@ import { failover } from './failover.js';
 import { inProcess } from './in-process.js';
 import { isMet, print, type Row } from './measure.js';
 import { memoryOfIdleActors } from './memory.js';
+import { record } from '../support/results.js';
 
 const parts: Readonly<Record<string, readonly [title: string, run: () => Promise<Row[]>]>> = {
   'in-process': ['Calls within one process', inProcess],
@@ -36,6 +37,19 @@ for (const [name, [title, run]] of Object.entries(parts)) {
     const measured = await run();
     print(title, measured);
     rows.push(...measured);
+    for (const { name: what, value, unit, aim, atMost } of measured) {
+      const [, against, rest] = /^Troupe[^÷]* ÷ ([^,]+), (.+)$/.exec(what) ?? [];
+      record({
+        bench: 'runtime',
+        what: rest ?? what,
+        unit: rest === undefined ? unit : 'as a ratio',
+        ours: [value],
+        // The rows are ratios already, computed pair by pair.
+        ...(against === undefined ? {} : { against, theirs: [1] }),
+        better: atMost === true || /^(?:us|ms|B|KB|MB)$/.test(unit) ? 'less' : 'more',
+        ...(aim === undefined ? {} : { aim }),
+      });
+    }
   } catch (error) {
     failed.push(name);
     console.log(`\n${title}: not measured`);

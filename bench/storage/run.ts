@@ -18,6 +18,8 @@ import {
   sql,
   startEmbeddedPostgres,
 } from '../../src/infra/storage/index.js';
+import { percentile } from '../support/load.js';
+import { record } from '../support/results.js';
 import { median } from '../support/servers.js';
 
 interface Variant {
@@ -29,6 +31,7 @@ interface Figure {
   readonly perSecond: number;
   readonly cpuMicros: number;
   readonly p50Ms: number;
+  readonly p99Ms: number;
 }
 
 const rounds = Number(process.argv[2] ?? 3);
@@ -129,13 +132,30 @@ async function compare(title: string, callers: number, ways: readonly Variant[])
   console.log(`\n${title} (${rounds} rounds of ${seconds} s, medians)`);
   for (const [index, way] of ways.entries()) {
     const own = figures[index] ?? [];
+    const latency = (of: readonly Figure[]) => ({
+      p50Ms: median(of.map(({ p50Ms }) => p50Ms)),
+      p99Ms: median(of.map(({ p99Ms }) => p99Ms)),
+    });
+    if (index > 0) {
+      record({
+        bench: 'storage',
+        what: `${title}: ${ways[0]?.name ?? ''}`,
+        unit: 'per second',
+        ours: (figures[0] ?? []).map(({ perSecond }) => perSecond),
+        against: way.name,
+        theirs: own.map(({ perSecond }) => perSecond),
+        better: 'more',
+        ourLatency: latency(figures[0] ?? []),
+        theirLatency: latency(own),
+      });
+    }
     const ratio = median(
       own.map(({ perSecond }, round) => (figures[0]?.[round]?.perSecond ?? Number.NaN) / perSecond),
     );
     console.log(
       `  ${way.name.padEnd(28)} ${median(own.map(({ perSecond }) => perSecond)).toFixed(0)} per s, ` +
         `${median(own.map(({ cpuMicros }) => cpuMicros)).toFixed(0)} us of CPU each, ` +
-        `p50 ${median(own.map(({ p50Ms }) => p50Ms)).toFixed(2)} ms` +
+        `p50 ${median(own.map(({ p50Ms }) => p50Ms)).toFixed(2)} ms, p99 ${median(own.map(({ p99Ms }) => p99Ms)).toFixed(2)} ms` +
         (index === 0 ? '' : `; the first variant is ${ratio.toFixed(1)} times as fast`),
     );
   }
@@ -156,9 +176,11 @@ async function measure({ work }: Variant, callers: number, duration: number): Pr
   await Promise.all(Array.from({ length: callers }, caller));
   const elapsedSeconds = (performance.now() - startedAt) / 1_000;
   const { user, system } = process.cpuUsage(cpu);
+  const sorted = Float64Array.from(latencies).sort();
   return {
     perSecond: latencies.length / elapsedSeconds,
     cpuMicros: (user + system) / latencies.length,
-    p50Ms: median(latencies),
+    p50Ms: percentile(sorted, 0.5),
+    p99Ms: percentile(sorted, 0.99),
   };
 }

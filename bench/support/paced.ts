@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -16,6 +17,8 @@ export interface PacedAnswer {
   /** When it was due to be sent, by `performance.now()`. */
   readonly dueAtMs: number;
   readonly ms: number;
+  /** Until the first event of a stream; the same as `ms` for other answers. */
+  readonly firstMs: number;
 }
 
 const paceMs = 2;
@@ -35,8 +38,9 @@ export async function sendPaced(load: PacedLoad): Promise<readonly PacedAnswer[]
       idle.push(connection);
       return;
     }
-    connection.ask(load.request(next.index), ({ status, body }) => {
-      answers.push({ ...next, status, body, ms: performance.now() - next.dueAtMs });
+    connection.ask(load.request(next.index), ({ status, body, firstAtMs }) => {
+      const ms = performance.now() - next.dueAtMs;
+      answers.push({ ...next, status, body, ms, firstMs: (firstAtMs ?? performance.now()) - next.dueAtMs });
       begin(connection);
     });
   };
@@ -58,36 +62,60 @@ export async function sendPaced(load: PacedLoad): Promise<readonly PacedAnswer[]
   return answers;
 }
 
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+  readonly firstAtMs: number | undefined;
+}
+
 interface Connection {
-  ask(request: string, answered: (answer: { readonly status: number; readonly body: string }) => void): void;
+  ask(request: string, answered: (answer: Answer) => void): void;
   close(): void;
 }
 
-function open(port: number): Promise<Connection> {
-  return new Promise((resolve, reject) => {
-    let answered: ((answer: { readonly status: number; readonly body: string }) => void) | undefined;
-    let pending = '';
-    const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true }, () =>
-      resolve({
-        ask: (request, done) => {
-          answered = done;
-          pending = '';
-          socket.write(request);
-        },
-        close: () => socket.destroy(),
-      }),
-    );
-    socket.setEncoding('latin1');
-    socket.on('data', (chunk: string) => {
-      pending += chunk;
-      const head = pending.indexOf('\r\n\r\n');
-      const length = /content-length: *(\d+)/i.exec(pending.slice(0, head))?.[1];
-      if (head === -1 || length === undefined || pending.length < head + 4 + Number(length)) return;
-      answered?.({ status: Number(pending.slice(9, 12)), body: pending.slice(head + 4) });
+/** The server closes connections that were idle for ten seconds; the next request then opens another. */
+async function open(port: number): Promise<Connection> {
+  let answered: ((answer: Answer) => void) | undefined;
+  let pending = '';
+  let firstAtMs: number | undefined;
+  let socket: Socket | undefined = await dial();
+  async function dial(): Promise<Socket> {
+    const dialed: Socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    await once(dialed, 'connect');
+    dialed.setEncoding('latin1');
+    dialed.on('data', take);
+    dialed.on('end', () => {
+      if (answered !== undefined) throw new Error('the server closed the connection before it answered');
+      if (socket === dialed) socket = undefined;
+      dialed.destroy();
     });
-    socket.on('error', reject);
-    socket.on('end', () => {
-      throw new Error('the server closed the connection');
-    });
-  });
+    return dialed;
+  }
+  function take(chunk: string): void {
+    pending += chunk;
+    const head = pending.indexOf('\r\n\r\n');
+    if (head === -1) return;
+    const length = /content-length: *(\d+)/i.exec(pending.slice(0, head))?.[1];
+    if (length === undefined && pending.includes('event: ')) firstAtMs ??= performance.now();
+    const isWhole =
+      length === undefined ? pending.endsWith('\r\n0\r\n\r\n') : pending.length >= head + 4 + Number(length);
+    if (!isWhole) return;
+    const done = answered;
+    answered = undefined;
+    done?.({ status: Number(pending.slice(9, 12)), body: pending.slice(head + 4), firstAtMs });
+  }
+  return {
+    ask: (request, done) => {
+      answered = done;
+      pending = '';
+      firstAtMs = undefined;
+      if (socket !== undefined) socket.write(request);
+      else
+        void dial().then((dialed) => {
+          socket = dialed;
+          dialed.write(request);
+        });
+    },
+    close: () => socket?.destroy(),
+  };
 }

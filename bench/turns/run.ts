@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startEmbeddedPostgres } from '../../src/infra/storage/index.js';
 import { percentile } from '../support/load.js';
+import { record } from '../support/results.js';
 import { pinLoad, startServer } from '../support/servers.js';
 import { byHand } from './by-hand.js';
 import { talk } from './clients.js';
@@ -35,11 +36,38 @@ for (const sessions of [1, 64, 512]) {
   console.log(
     `${String(sessions).padStart(4)} sessions at once: ${perSecond.toFixed(0)} turns/s, ` +
       `first event p50 ${ms(result.firstEventMs, 0.5)} ms, p99 ${ms(result.firstEventMs, 0.99)} ms, ` +
-      `whole turn p50 ${ms(result.wholeMs, 0.5)} ms, ${cpuMs.toFixed(2)} ms of CPU per turn`,
+      `whole turn p50 ${ms(result.wholeMs, 0.5)} ms, p99 ${ms(result.wholeMs, 0.99)} ms, ${cpuMs.toFixed(2)} ms of CPU per turn`,
   );
+  record({
+    bench: 'turns',
+    what: `turns of ${sessions} sessions at once`,
+    unit: 'turns per second',
+    ours: [perSecond],
+    better: 'more',
+    ourLatency: { p50Ms: percentile(result.wholeMs, 0.5), p99Ms: percentile(result.wholeMs, 0.99) },
+  });
+  record({
+    bench: 'turns',
+    what: `first event of a turn, ${sessions} sessions at once`,
+    unit: 'ms, p50',
+    ours: [percentile(result.firstEventMs, 0.5)],
+    better: 'less',
+    ourLatency: { p50Ms: percentile(result.firstEventMs, 0.5), p99Ms: percentile(result.firstEventMs, 0.99) },
+    ...(sessions === 1 ? { aim: 2.5 } : {}),
+  });
 }
 
 const limit = await byHand(postgres.connectionString, { writers: 4, batch: 64, seconds });
+record({
+  bench: 'turns',
+  what: 'turns, the best of the above',
+  unit: 'turns per second',
+  ours: [Math.max(...rates)],
+  against: 'the same rows written by hand',
+  theirs: [limit],
+  better: 'more',
+  aim: 0.5,
+});
 console.log(
   `by hand, 64 turns per transaction: the rows of ${limit.toFixed(0)} turns/s; the best result above is ` +
     `${(Math.max(...rates) / limit).toFixed(2)} of that`,

@@ -3,6 +3,7 @@
 // second are compared pair by pair within a round. `npm run bench:webhooks -- windows` measures buffers instead, and
 // `npm run bench:webhooks -- hot-tenant` the effect of a tenant that sends too much on another.
 import { load, percentile } from '../support/load.js';
+import { record } from '../support/results.js';
 import { type BenchServer, median, pinLoad, startServer } from '../support/servers.js';
 import { measureHotTenant } from './hot-tenant.js';
 import { requestsOf } from './request.js';
@@ -23,6 +24,7 @@ async function measureAccepts(rounds: number, seconds: number): Promise<void> {
 interface Figure {
   readonly perSecond: number;
   readonly p50: number;
+  readonly p99: number;
   readonly cpuMicros: number;
   readonly databaseMicros: number;
 }
@@ -50,7 +52,7 @@ async function measureWith(connections: number, rounds: number, seconds: number)
   for (const [name, all] of figures) {
     const of = (which: keyof Figure): number[] => all.map((one) => one[which]);
     console.log(
-      `  ${name.padEnd(16)} ${span(of('perSecond'), 0)} accepts/s, p50 ${median(of('p50')).toFixed(2)} ms, ` +
+      `  ${name.padEnd(16)} ${span(of('perSecond'), 0)} accepts/s, p50 ${median(of('p50')).toFixed(2)} ms, p99 ${median(of('p99')).toFixed(2)} ms, ` +
         `CPU per message ${median(of('cpuMicros')).toFixed(0)} µs and ${median(of('databaseMicros')).toFixed(0)} µs of PostgreSQL`,
     );
   }
@@ -58,6 +60,21 @@ async function measureWith(connections: number, rounds: number, seconds: number)
   for (const [name, others] of figures) {
     if (name === 'troupe') continue;
     const ratios = own.map(({ perSecond }, round) => perSecond / (others[round]?.perSecond ?? Number.NaN));
+    const latency = (of: readonly Figure[]) => ({
+      p50Ms: median(of.map(({ p50 }) => p50)),
+      p99Ms: median(of.map(({ p99 }) => p99)),
+    });
+    record({
+      bench: 'webhooks',
+      what: `durable accept of a signed webhook, ${connections} at once`,
+      unit: 'accepts per second',
+      ours: own.map(({ perSecond }) => perSecond),
+      against: name === 'bare, no store' ? 'a handler without a store' : name,
+      theirs: others.map(({ perSecond }) => perSecond),
+      better: 'more',
+      ourLatency: latency(own),
+      theirLatency: latency(others),
+    });
     console.log(`  troupe / ${name}: ${span(ratios, 2)}`);
   }
 }
@@ -83,6 +100,7 @@ async function measure(server: BenchServer, connections: number, duration: numbe
   return {
     perSecond: requests / Math.max(...loads.map((one) => one.seconds)),
     p50: median(loads.map((one) => percentile(one.latenciesMs, 0.5))),
+    p99: percentile(Float64Array.from(loads.flatMap((one) => [...one.latenciesMs])).sort(), 0.99),
     cpuMicros: ((after[0] - before[0]) / requests) * 1e6,
     databaseMicros: ((after[1] - before[1]) / requests) * 1e6,
   };

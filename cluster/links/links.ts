@@ -1,33 +1,21 @@
 import type { ClusterConfig } from '../config.js';
 import { ClusterError, toClusterError } from '../errors.js';
 import type { ProcessId } from '../ids/ids.js';
-import type { Member, ViewName } from '../membership/membership.js';
-import { backoffMs } from '../time/backoff.js';
+import type { Member, View } from '../membership/membership.js';
+import { neighboursOf } from '../membership/neighbours.js';
 import type { Random, Time, Timer } from '../time/time.js';
-import { CallerSession } from './caller-session.js';
 import { greet, receive, type HandshakeSettings } from './handshake.js';
 import { spokenProtocols } from './protocol.js';
+import { type LinkReading, type PeerHost, PeerLink } from './peer-link.js';
 import type { Listener, Pipe, Transport } from './pipe.js';
 import type { OutgoingCall, RemoteCall } from './remote-call.js';
 import { ServerSession, type IncomingCall, type IncomingHandle } from './server-session.js';
 
-export interface LinksHost {
-  readonly self: ProcessId;
-  mayAct(): boolean;
-  view(): ViewName;
-  heardOfView(name: ViewName): void;
-  receive(call: IncomingCall): IncomingHandle;
-  /** The process's address has no listener, or another process listens there. */
-  refused(process: ProcessId): void;
-}
+export type { LinkReading } from './peer-link.js';
 
-export interface LinkReading {
-  readonly process: ProcessId;
-  readonly open: boolean;
-  readonly inFlight: number;
-  readonly queuedBytes: number;
-  /** Failed dials since the link was last open. */
-  readonly failures: number;
+export interface LinksHost extends PeerHost {
+  readonly self: ProcessId;
+  receive(call: IncomingCall): IncomingHandle;
 }
 
 export interface LinkSettings {
@@ -50,6 +38,7 @@ export class Links {
   readonly #host: LinksHost;
   readonly #peers = new Map<ProcessId, PeerLink>();
   readonly #served = new Set<ServerSession>();
+  #spareCheck: Timer | undefined;
   #listener: Listener | undefined;
   #closed = false;
   /** Calls refused because too many bytes were queued for their peer. */
@@ -104,15 +93,27 @@ export class Links {
     return this.#peer(member).call(call);
   }
 
-  /** Opens links to members before the first call, and closes idle links to former members. */
-  follow(members: readonly Member[]): void {
-    const current = new Set(members.map((member) => member.process));
-    for (const member of members) if (member.process !== this.#host.self) this.#peer(member).keep();
+  /**
+   * Opens links to neighbours before the first call, and closes idle links to former members. A link to another member
+   * opens with the first call, and closes after a time without calls.
+   */
+  follow(view: View): void {
+    const current = new Map(view.members.map((member) => [member.process, member]));
+    const neighbours = new Set(neighboursOf(view, this.#host.self, this.#config.neighboursMax));
+    for (const process of neighbours) {
+      const member = current.get(process);
+      if (member !== undefined) this.#peer(member).keep();
+    }
     for (const [process, peer] of this.#peers) {
-      if (current.has(process)) continue;
+      if (neighbours.has(process)) continue;
+      if (current.has(process)) {
+        peer.spare();
+        continue;
+      }
       peer.release();
       if (peer.isIdle) this.#drop(process);
     }
+    this.#watchSpare();
   }
 
   /** The process is surely gone: fails its calls at once instead of after a silence. */
@@ -122,6 +123,7 @@ export class Links {
 
   async close(): Promise<void> {
     this.#closed = true;
+    this.#spareCheck?.cancel();
     const error = new ClusterError('not_serving', 'this node has stopped', { notBegun: true });
     for (const process of this.#peers.keys()) this.#drop(process, error);
     for (const session of this.#served) {
@@ -129,6 +131,19 @@ export class Links {
       session.close();
     }
     await this.#listener?.close();
+  }
+
+  /** Closes links to members that are no neighbours once they were not used between two checks. */
+  #watchSpare(): void {
+    if (this.#closed || this.#spareCheck !== undefined) return;
+    if (![...this.#peers.values()].some((peer) => !peer.isKept)) return;
+    this.#spareCheck = this.#time.after(this.#config.linkUnusedMs, () => {
+      this.#spareCheck = undefined;
+      for (const [process, peer] of this.#peers) {
+        if (!peer.isKept && peer.isIdle && !peer.wasUsed()) this.#drop(process);
+      }
+      this.#watchSpare();
+    });
   }
 
   #handshake(): HandshakeSettings {
@@ -161,6 +176,7 @@ export class Links {
         },
       );
       this.#peers.set(member.process, peer);
+      this.#watchSpare();
     }
     return peer;
   }
@@ -201,187 +217,5 @@ export class Links {
   #keepFew(peer: string): void {
     const links = [...this.#served].filter((session) => session.peer === peer);
     if (links.length > this.#config.linksPerPeer) links[0]?.close();
-  }
-}
-
-/** The link to one peer: dialed when needed, kept while the peer is a member, and redialed when lost. */
-class PeerLink {
-  readonly #member: Member;
-  readonly #config: ClusterConfig;
-  readonly #time: Time;
-  readonly #random: Random;
-  readonly #host: LinksHost;
-  readonly #dial: (signal: AbortSignal) => ReturnType<typeof greet>;
-  readonly #onShed: () => void;
-  #session: CallerSession | undefined;
-  #waiting: WaitingCall[] = [];
-  #dialing: AbortController | undefined;
-  #kept = false;
-  #closed = false;
-  #failures = 0;
-  #redial: Timer | undefined;
-
-  constructor(
-    member: Member,
-    config: ClusterConfig,
-    time: Time,
-    random: Random,
-    host: LinksHost,
-    dial: (signal: AbortSignal) => ReturnType<typeof greet>,
-    onShed: () => void,
-  ) {
-    this.#member = member;
-    this.#config = config;
-    this.#time = time;
-    this.#random = random;
-    this.#host = host;
-    this.#dial = dial;
-    this.#onShed = onShed;
-  }
-
-  get isOpen(): boolean {
-    return this.#session !== undefined;
-  }
-
-  get reading(): LinkReading {
-    return {
-      process: this.#member.process,
-      open: this.isOpen,
-      inFlight: this.inFlight,
-      queuedBytes: this.#session?.queuedBytes ?? 0,
-      failures: this.#failures,
-    };
-  }
-
-  get isIdle(): boolean {
-    return this.inFlight === 0;
-  }
-
-  get inFlight(): number {
-    return this.#waiting.length + (this.#session?.inFlight ?? 0);
-  }
-
-  keep(): void {
-    this.#kept = true;
-    if (this.#session === undefined && this.#redial === undefined) this.#connect();
-  }
-
-  /** The peer has left the view: unsent calls fail, because other members own the actors now. */
-  release(): void {
-    if (!this.#kept) return;
-    this.#kept = false;
-    this.#failWaiting(new ClusterError('peer_lost', `${this.#member.process} has left the view`, away));
-  }
-
-  call(call: OutgoingCall): RemoteCall {
-    if (this.#session !== undefined) return this.#session.call(call);
-    const waiting = new WaitingCall(call);
-    this.#waiting.push(waiting);
-    // During the pause after failed dials a call fails at once.
-    if (this.#redial !== undefined)
-      this.#failWaiting(new ClusterError('peer_lost', 'the peer is unreachable', away));
-    else this.#connect();
-    return waiting;
-  }
-
-  close(error: ClusterError): void {
-    this.#closed = true;
-    this.#redial?.cancel();
-    this.#dialing?.abort(error);
-    this.#session?.close(error);
-    this.#failWaiting(error);
-  }
-
-  #connect(): void {
-    if (this.#dialing !== undefined || this.#closed) return;
-    const dialing = new AbortController();
-    this.#dialing = dialing;
-    const timer = this.#time.after(this.#config.connectTimeoutMs, () => {
-      dialing.abort(new ClusterError('peer_lost', `${this.#member.process} did not answer in time`, away));
-    });
-    this.#dial(dialing.signal)
-      .then(
-        (greeted) => {
-          this.#dialing = undefined;
-          this.#opened(greeted);
-        },
-        (error: unknown) => {
-          this.#dialing = undefined;
-          this.#dialFailed(toClusterError(error, 'peer_lost'));
-        },
-      )
-      .finally(() => timer.cancel());
-  }
-
-  #opened(greeted: Awaited<ReturnType<typeof greet>>): void {
-    if (this.#closed) {
-      greeted.pipe.close();
-      return;
-    }
-    this.#failures = 0;
-    this.#session = new CallerSession(this.#member.process, greeted, this.#time, this.#config, {
-      mayAct: () => this.#host.mayAct(),
-      view: () => this.#host.view(),
-      heardOfView: (name) => this.#host.heardOfView(name),
-      onClosed: () => {
-        this.#session = undefined;
-        if (this.#kept && !this.#closed) this.#pause();
-      },
-      onShed: this.#onShed,
-    });
-    for (const waiting of this.#waiting.splice(0)) waiting.sendOver(this.#session);
-  }
-
-  #dialFailed(error: ClusterError): void {
-    if (this.#closed) return;
-    this.#failures += 1;
-    if (error.refused || error.tag === 'wrong_process') this.#host.refused(this.#member.process);
-    this.#pause();
-    this.#failWaiting(
-      new ClusterError(error.tag, error.message, { ...away, cause: error, process: this.#member.process }),
-    );
-  }
-
-  #pause(): void {
-    const backoff = { baseMs: this.#config.reconnectBaseMs, maxMs: this.#config.reconnectMaxMs };
-    this.#redial?.cancel();
-    this.#redial = this.#time.after(backoffMs(this.#failures, backoff, this.#random), () => {
-      this.#redial = undefined;
-      if (this.#kept) this.#connect();
-    });
-  }
-
-  #failWaiting(error: ClusterError): void {
-    for (const waiting of this.#waiting.splice(0)) waiting.fail(error);
-  }
-}
-
-const away = { notBegun: true } as const;
-
-/** A call that waits for the link to open. */
-class WaitingCall implements RemoteCall {
-  readonly #call: OutgoingCall;
-  #sent: RemoteCall | undefined;
-  #cancelled = false;
-
-  constructor(call: OutgoingCall) {
-    this.#call = call;
-  }
-
-  sendOver(session: CallerSession): void {
-    if (!this.#cancelled) this.#sent = session.call(this.#call);
-  }
-
-  fail(error: ClusterError): void {
-    if (!this.#cancelled) this.#call.answer.fail(error);
-  }
-
-  cancel(): void {
-    this.#cancelled = true;
-    this.#sent?.cancel();
-  }
-
-  grant(credit: number): void {
-    this.#sent?.grant(credit);
   }
 }

@@ -28,6 +28,8 @@ export interface Opposition {
 export class Quorum {
   readonly #views: View[] = [];
   readonly #viewsMax: number;
+  /** The members of all of these views, each once: most are in all of them, and each poll asks for each. */
+  #processes: ReadonlySet<ProcessId> = new Set();
 
   constructor(viewsMax = 64) {
     this.#viewsMax = viewsMax;
@@ -36,6 +38,7 @@ export class Quorum {
   remember(view: View): void {
     this.#views.push(view);
     if (this.#views.length > this.#viewsMax) this.#views.shift();
+    this.#processes = new Set(this.#views.flatMap(({ members }) => members.map(({ process }) => process)));
   }
 
   lastWith(process: ProcessId): View | undefined {
@@ -44,10 +47,8 @@ export class Quorum {
 
   opposition(electors: Electors, seized: ViewNumber): Opposition {
     const unknown = new Set<ProcessId>();
-    for (const view of this.#views) {
-      for (const { process } of view.members) {
-        if (!electors.isFree(process) && !electors.isGone(process)) unknown.add(process);
-      }
+    for (const process of this.#processes) {
+      if (!electors.isFree(process) && !electors.isGone(process)) unknown.add(process);
     }
     if (unknown.size === 0) return none;
     const last = this.#views.at(-1)?.number ?? viewNumber(0);

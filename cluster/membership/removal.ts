@@ -2,7 +2,9 @@ import type { ProcessId } from '../ids/ids.js';
 import { answerWithin } from '../time/within.js';
 import type { Lease, RemovalOutcome } from './member-store.js';
 import type { Member } from './membership.js';
+import { neighboursOf } from './neighbours.js';
 import { waitMs, type Perspective } from './perspective.js';
+import { includes } from './view.js';
 
 /** A poll shows the last renewal of a process that has exited; the store may have failed over in between. */
 const exitedTries = 3;
@@ -75,10 +77,12 @@ export class Removal {
     }
     this.#hasSuspects = false;
     if (!this.#context.mayChange()) return;
+    const others = this.#othersWatch();
     for (const member of this.#context.view().members) {
       // Its lease was lost with the store's data and is not back yet.
       const isForgotten = observer.lastLease(member.process) === undefined && member.process !== self.process;
-      if (isForgotten && observer.silentMs(member.process) > config.leaseRenewMs) this.#suspect(member);
+      if (!isForgotten || observer.silentMs(member.process) <= config.leaseRenewMs) continue;
+      if (!others(member.process)) this.#suspect(member);
     }
     for (const lease of observer.leases()) {
       const { process } = lease.member;
@@ -89,13 +93,34 @@ export class Removal {
         continue;
       }
       const silentMs = observer.silentMs(process);
+      if (silentMs <= config.leaseRenewMs) continue;
+      if (silentMs < waitMs(config) + config.leaseRenewMs && others(process)) continue;
       if (silentMs >= waitMs(config)) {
         this.#hasSuspects = true;
         void this.#remove(lease, { votesNeeded: 1, silenceMs: 0 }, 'silent');
-      } else if (silentMs > config.leaseRenewMs) {
+      } else {
         this.#suspect(lease.member);
       }
     }
+  }
+
+  /**
+   * Whether a member is left to the processes that it is a neighbour of: that all ask for a silent process and remove it
+   * would be the square of the size. They may have died too, so it is left to them for one renewal only. When so many are
+   * silent that a number may be seized, each process must know which of them answer.
+   */
+  #othersWatch(): (process: ProcessId) => boolean {
+    const view = this.#context.view();
+    const { self, config } = this.#context;
+    if (view.members.length <= config.neighboursMax + 1) return () => false;
+    let own: ReadonlySet<ProcessId> | undefined;
+    let isOpposed: boolean | undefined;
+    return (process) => {
+      own ??= new Set(neighboursOf(view, self.process, config.neighboursMax));
+      if (own.has(process) || !includes(view, process)) return false;
+      isOpposed ??= this.#context.opposition().processes.length > 0;
+      return !isOpposed;
+    };
   }
 
   #recordEnd(process: ProcessId): void {

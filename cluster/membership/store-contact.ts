@@ -1,5 +1,5 @@
 import type { ClusterConfig } from '../config.js';
-import type { Time } from '../time/time.js';
+import type { Time, Timer } from '../time/time.js';
 import { answerWithin } from '../time/within.js';
 import { ClusterError } from '../errors.js';
 import { GenerationCheck, type GenerationHost } from './generation-check.js';
@@ -18,6 +18,15 @@ export interface ContactHost extends GenerationHost {
   /** The member store is an old one, which the cluster no longer uses. */
   outdated(generation: string): void;
   isOver(): boolean;
+}
+
+/**
+ * How long after a hinted read the next one waits. All members get each hint, and each reads all members: in a large
+ * cluster the reads of a restart would keep Redis from renewing leases. A small one reads at each hint.
+ */
+function hintPauseMs(config: ClusterConfig, members: number): number {
+  if (members <= config.neighboursMax + 1) return 0;
+  return Math.min(config.viewPollMs, (members * 1_000) / config.hintedReadsMax);
 }
 
 /** How often the members are read. */
@@ -50,6 +59,10 @@ export class StoreContact {
   #polledAtMs = 0;
   #polling: Promise<boolean> | undefined;
   #hinted = false;
+  #hintedAtMs = Number.NEGATIVE_INFINITY;
+  #hintTimer: Timer | undefined;
+  /** Workers of the view that the last answer showed. */
+  #members = 0;
   #failedAtMs: number | undefined;
   #outdated: string | undefined;
   lastError: unknown;
@@ -89,6 +102,7 @@ export class StoreContact {
 
   stop(): void {
     this.#unsubscribe?.();
+    this.#hintTimer?.cancel();
   }
 
   /** Called often; does what is due. `isUrgent`: a process may be gone, so each moment counts. */
@@ -130,7 +144,7 @@ export class StoreContact {
       if (answer.late || wasAway) this.#renewAtMs = start.monotonicMs;
       if (answer.renewed) this.#renewed(start, answer.generation);
       else if (!answer.late) this.#host.refused();
-      if (!this.#host.isOver()) this.#host.observe(answer, start);
+      if (!this.#host.isOver()) this.#observe(answer, start);
     } catch (error) {
       this.#failed(error);
     } finally {
@@ -180,12 +194,17 @@ export class StoreContact {
         this.#renewAtMs = start.monotonicMs;
         return false;
       }
-      this.#host.observe(snapshot, start);
+      this.#observe(snapshot, start);
       return true;
     } catch (error) {
       this.#failed(error);
       return false;
     }
+  }
+
+  #observe(snapshot: Snapshot, start: Instant): void {
+    this.#members = snapshot.view?.members.length ?? 0;
+    this.#host.observe(snapshot, start);
   }
 
   #dropped(generation: string, verdict: 'outdated' | 'unknown'): void {
@@ -202,9 +221,22 @@ export class StoreContact {
   }
 
   #onHint(): void {
-    if (this.#host.isOver()) return;
-    if (this.#polling === undefined) void this.poll();
-    else this.#hinted = true;
+    if (this.#host.isOver() || this.#hintTimer !== undefined) return;
+    if (this.#polling !== undefined) {
+      this.#hinted = true;
+      return;
+    }
+    const nowMs = this.#time.monotonicMs();
+    const pauseMs = this.#hintedAtMs + hintPauseMs(this.#config, this.#members) - nowMs;
+    if (pauseMs <= 0) {
+      this.#hintedAtMs = nowMs;
+      void this.poll();
+      return;
+    }
+    this.#hintTimer = this.#time.after(pauseMs, () => {
+      this.#hintTimer = undefined;
+      this.#onHint();
+    });
   }
 
   #failed(error: unknown): void {

@@ -20,6 +20,14 @@ export function sameView(one: ViewName, other: ViewName): boolean {
   return one.number === other.number && one.hash === other.hash;
 }
 
+const names = new WeakMap<View, ReadonlySet<ProcessId>>();
+
+/** Each poll asks it for each process, so it must not look through the members. */
 export function includes(view: View, process: ProcessId): boolean {
-  return view.members.some((member) => member.process === process);
+  let known = names.get(view);
+  if (known === undefined) {
+    known = new Set(view.members.map((member) => member.process));
+    names.set(view, known);
+  }
+  return known.has(process);
 }

@@ -268,7 +268,7 @@ export class ClusterNode {
   #onView(view: View): void {
     this.#departures.follow(view);
     this.#rings.follow(view);
-    this.#links.follow(view.members);
+    this.#links.follow(view);
   }
 
   #leaveAsked(): void {

@@ -63,9 +63,11 @@ export class RingBuild {
     this.#all = members.map((_, index) => index);
     this.#previous = previous;
     const before = previous?.view.members ?? [];
-    this.#carried = Int32Array.from(before, (old) =>
-      members.findIndex((member) => member.process === old.process && member.weight === old.weight),
-    );
+    const places = new Map(members.map((member, index) => [member.process, index]));
+    this.#carried = Int32Array.from(before, (old) => {
+      const index = places.get(old.process) ?? -1;
+      return members[index]?.weight === old.weight ? index : -1;
+    });
     const carried = new Set(this.#carried);
     this.#fresh = this.#all.filter((index) => !carried.has(index));
   }

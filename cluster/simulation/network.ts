@@ -28,6 +28,8 @@ export class SimulatedNetwork {
   #nextPort = 1;
   #nextConnection = 1;
   latencyMs: readonly [number, number] = [0.2, 2];
+  /** What all processes sent so far. */
+  readonly counts = { dials: 0, batches: 0, probes: 0 };
 
   constructor(world: VirtualTime, random: SeededRandom) {
     this.#world = world;
@@ -105,6 +107,7 @@ export class SimulatedNetwork {
   }
 
   #dial(host: SimulatedHost, peer: Member, signal: AbortSignal): Promise<Pipe> {
+    this.counts.dials += 1;
     return new Promise((resolve, reject) => {
       signal.addEventListener(
         'abort',
@@ -148,6 +151,7 @@ export class SimulatedNetwork {
   }
 
   #ask(host: SimulatedHost, peer: Member, request: ProbeRequest, signal: AbortSignal): Promise<ProbeAnswer> {
+    this.counts.probes += 1;
     return new Promise((resolve, reject) => {
       signal.addEventListener(
         'abort',
@@ -220,7 +224,9 @@ class SimulatedPipe implements Pipe {
   trust(): void {}
 
   write(frames: readonly Frame[]): boolean {
-    if (!this.#closed && !this.#from.isDead) this.#send(frames);
+    if (this.#closed || this.#from.isDead) return true;
+    this.#network.counts.batches += 1;
+    this.#send(frames);
     return true;
   }
 

@@ -175,7 +175,7 @@ export const calls = [
     linking,
   ),
   ...mutantsOf(
-    'cluster/links/links.ts',
+    'cluster/links/peer-link.ts',
     [
       {
         id: 'refusals-not-reported',

@@ -1,0 +1,134 @@
+// One tenant at a hundred times its share: what it changes for another one's calls, turns, webhooks, reports and realtime
+// events. Both have the same plan, without a limit that would refuse the hot one; the calm one is measured by turns alone
+// and beside it. The node has one core; the load and PostgreSQL share the other.
+//
+//   npm run bench:fairness              2 rounds of 10 s, 3 requests a second each
+//   npm run bench:fairness -- 1 5 3
+import { load, percentile } from '../support/load.js';
+import { type PacedAnswer, sendPaced } from '../support/paced.js';
+import { record } from '../support/results.js';
+import { median, pinLoad, startServer } from '../support/servers.js';
+import { readRealtime } from './realtime.js';
+import { openReceiver, requestsTo, statusOf, type Work } from './requests.js';
+
+const [rounds = 2, seconds = 10, perSecond = 3] = process.argv.slice(2).map(Number);
+const times = 100;
+const aim = 1.5;
+/** Requests of the calm tenant that an overloaded node refused. */
+let shed = 0;
+const works: readonly Work[] = ['calls', 'turns', 'webhooks', 'reports'];
+
+pinLoad();
+const receiver = await openReceiver();
+const server = await startServer('troupe', './two-tenants.server.js', import.meta.url);
+const realtime = await readRealtime(server.port, server.facts['calmKey'] ?? '');
+await load({
+  port: server.port,
+  request: requestsTo(server, 'calm', 'calls')(0),
+  connections: 8,
+  seconds: 4,
+  expectedStatus: 200,
+});
+
+console.log(
+  `\n${rounds} rounds of ${seconds} s: ${perSecond} requests a second of one tenant, while another sends ${times} times as many`,
+);
+for (const work of works) {
+  const alone: Figures[] = [];
+  const beside: Figures[] = [];
+  let refused = 0;
+  let sent = 0;
+  shed = 0;
+  await calm(work);
+  for (let round = 0; round < rounds; round += 1) {
+    alone.push(figuresOf(work, await calm(work)));
+    const [own, others] = await Promise.all([calm(work), hot(work)]);
+    beside.push(figuresOf(work, own));
+    refused += others.filter(({ status }) => status !== statusOf[work]).length;
+    sent += others.length;
+  }
+  show(
+    work,
+    alone.map(({ answered }) => answered),
+    beside.map(({ answered }) => answered),
+    `${refused} of ${sent} of the hot one refused, ${shed} of the calm one shed`,
+  );
+  if (work === 'turns')
+    show(
+      'realtime events',
+      alone.map(({ told }) => told),
+      beside.map(({ told }) => told),
+      '',
+    );
+}
+realtime.close();
+await server.stop();
+receiver.close();
+process.exit(0);
+
+interface Figures {
+  readonly answered: Float64Array;
+  /** Until the first realtime event of a turn. */
+  readonly told: Float64Array;
+}
+
+function calm(work: Work): Promise<readonly PacedAnswer[]> {
+  return sendPaced({
+    port: server.port,
+    request: requestsTo(server, 'calm', work),
+    perSecond,
+    seconds,
+    connections: 16,
+  });
+}
+
+function hot(work: Work): Promise<readonly PacedAnswer[]> {
+  const request = requestsTo(server, 'hot', work);
+  return sendPaced({ port: server.port, request, perSecond: perSecond * times, seconds, connections: 64 });
+}
+
+function figuresOf(work: Work, answers: readonly PacedAnswer[]): Figures {
+  // An overloaded node sheds the newest work of everybody.
+  const wrong = answers.find(({ status }) => status !== statusOf[work] && status !== 503);
+  if (wrong !== undefined) throw new Error(`the calm tenant got ${wrong.status} ${wrong.body}`);
+  const served = answers.filter(({ status }) => status === statusOf[work]);
+  shed += answers.length - served.length;
+  const told = served.flatMap(({ body, dueAtMs }) => {
+    const id = /"execution_id":"([0-9a-f-]{36})"/.exec(body)?.[1] ?? '';
+    const at = realtime.arrivedAtMs.get(id);
+    return at === undefined ? [] : [at - dueAtMs];
+  });
+  return {
+    answered: Float64Array.from(served.map(({ ms }) => ms)).sort(),
+    told: Float64Array.from(told).sort(),
+  };
+}
+
+function show(
+  work: string,
+  alone: readonly Float64Array[],
+  beside: readonly Float64Array[],
+  note: string,
+): void {
+  const at = (share: number) => (values: readonly Float64Array[]) =>
+    values.map((one) => percentile(one, share));
+  const [p50, p99] = [at(0.5), at(0.99)];
+  const ratios = p99(beside).map((value, round) => value / (p99(alone)[round] ?? Number.NaN));
+  console.log(
+    `  ${work.padEnd(16)} alone p50 ${median(p50(alone)).toFixed(1)} ms, p99 ${median(p99(alone)).toFixed(1)} ms; ` +
+      `beside the hot one p50 ${median(p50(beside)).toFixed(1)} ms, p99 ${median(p99(beside)).toFixed(1)} ms; ` +
+      `p99 ${median(ratios).toFixed(2)} [${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)}], aim below ${aim}; ${note}`,
+  );
+  record({
+    bench: 'fairness',
+    what: `p99 of another tenant's ${work} beside one at a hundred times its share`,
+    unit: 'ms, p99',
+    ours: p99(beside),
+    against: 'the same tenant alone',
+    theirs: p99(alone),
+    better: 'less',
+    ourLatency: { p50Ms: median(p50(beside)), p99Ms: median(p99(beside)) },
+    theirLatency: { p50Ms: median(p50(alone)), p99Ms: median(p99(alone)) },
+    aim,
+  });
+}
