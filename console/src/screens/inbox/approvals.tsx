@@ -90,7 +90,7 @@ function ApprovalCard({ approval, changed }: { readonly approval: Approval; read
             <input
               aria-label="Reason, told to the model after a denial"
               placeholder="Reason, told to the model after a denial"
-              className={`${inputClass} min-w-48 flex-1`}
+              className={`${inputClass} min-w-full flex-1 2xl:min-w-80`}
               maxLength={1_000}
               value={reason}
               onChange={({ target }) => setReason(target.value)}
