@@ -59,7 +59,7 @@ const screens = [
   { name: 'calls', path: '/calls' },
   { name: 'models', path: '/models' },
   { name: 'try-models', path: '/models/try?models=%5B%22openai.gpt-5-mini%22%2C%22sim.echo%22%5D' },
-  { name: 'usage', path: '/usage', docs: [light] },
+  { name: 'usage', path: '/usage?by=model', docs: [light] },
   { name: 'consumers', path: '/consumers' },
   { name: 'consumer', path: '/consumers/crm%3A20418' },
   { name: 'denylist', path: '/denylist' },
@@ -136,7 +136,8 @@ async function takeTenant(page, wanted) {
 
 /** Three processes over one database and one Redis, as an operator sees them. */
 async function takeCluster(page, wanted) {
-  const { nodes } = await startNodes(atEnd, { count: 3 });
+  const { nodes, bootstrap } = await startNodes(atEnd, { count: 3 });
+  await beginTurns(nodes[0].client, bootstrap);
   for (const screen of wanted) {
     await page.goto(`${nodes[0].url}${screen.path}`);
     await page.locator('input[name=token]').fill(operatorToken);
@@ -144,6 +145,18 @@ async function takeCluster(page, wanted) {
     await shows(page, screen.ready);
     for (const shot of shotsOf(screen)) await shoot(page, screen.name, shot);
   }
+}
+
+/** Turns of half a minute, so that the nodes have actors and something to do. */
+async function beginTurns(client, { access_token: token, tenant_id: tenant }) {
+  const body = { name: 'talks', llm_config: { model: 'sim.lorem-600-50' } };
+  const { json } = await client.call('POST', '/api/agents', { token, tenant, body });
+  await client.call('POST', `/api/agents/${json.data.id}/publish`, { token, tenant, body: {} });
+  const path = `/api/v2/agents/${json.data.id}/stream`;
+  for (let count = 0; count < 24; count += 1)
+    void client
+      .call('POST', path, { token, tenant, body: { message: 'Tell me all' } })
+      .catch(() => undefined);
 }
 
 function shotsOf({ docs }) {

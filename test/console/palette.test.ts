@@ -36,7 +36,7 @@ test.serial('the palette finds screens and actions with the keyboard alone', asy
 test.serial('the palette finds things by their names, people and conversations, and any whole id', async (t) => {
   const node = await shared.tenant(t);
   const { api_key: key, agent_id } = node.bootstrap;
-  const body = { message: 'hello', consumer_key: 'crm:77', consumer_display_name: 'Zenobia Quist' };
+  const body = { message: 'Zenobia greets', consumer_key: 'crm:77', consumer_display_name: 'Zenobia Quist' };
   const turn = await node.client.call('POST', `/api/v2/agents/${agent_id}/stream`, { key, body });
   const { session_id, execution_id } = JSON.parse(/^data: (.*)$/m.exec(turn.text)?.[1] ?? '{}');
   const visit = await openConsole(t, node);

@@ -47,12 +47,12 @@ export async function showcase(
   const keys = await makeAccess(node);
   await nightsAndDays(node, agents, keys, passMs);
   const triggers = await makeTriggers(node, agents, desk);
+  for (const text of ['Add a stop in Porto', 'Send the tickets by post'])
+    await send(node, triggers.changes, text);
   // The last hour, in which everything that is on screen happens.
   const told = await Promise.all(talks.map((talk) => speak(node, agents[talk.agent], talk)));
   const taken = await takeOver(node, triggers.whatsapp);
   const waiting = await waitForDecision(node, agents.concierge);
-  for (const text of ['Add a stop in Porto', 'Send the tickets by post'])
-    await send(node, triggers.changes, text);
   const [first] = told;
   if (first === undefined) throw new Error('the first conversation is there');
   return {

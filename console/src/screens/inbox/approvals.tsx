@@ -98,7 +98,7 @@ function ApprovalCard({ approval, changed }: { readonly approval: Approval; read
             <Button onClick={() => setEdit(edit === undefined ? given : undefined)}>
               {edit === undefined ? 'Edit arguments' : 'Keep arguments'}
             </Button>
-            <Button kind="danger" disabled={deciding.isPending} onClick={() => deciding.mutate('deny')}>
+            <Button kind="dangerous" disabled={deciding.isPending} onClick={() => deciding.mutate('deny')}>
               Deny
             </Button>
             <Button kind="primary" busy={deciding.isPending} onClick={() => deciding.mutate('approve')}>

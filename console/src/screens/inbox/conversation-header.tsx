@@ -2,6 +2,7 @@ import { ArrowLeft, PanelRight } from 'lucide-react';
 import { useAgentNames } from '../../api/agent-names';
 import { Badge, StatusBadge } from '../../ui/badge';
 import { IconButton } from '../../ui/button';
+import { channelName } from '../../ui/channel';
 import { Time } from '../../ui/time';
 import { ConversationActions } from './conversation-actions';
 import { type Conversation, nameOf } from './conversations';
@@ -33,7 +34,7 @@ export function ConversationHeader({
           <h2 className="truncate">{nameOf(session)}</h2>
           <p className="flex min-w-0 items-center gap-2 text-xs text-muted">
             <span className="truncate">
-              {names.get(session.agent_id) ?? 'Agent'} · {session.channel.replaceAll('_', ' ')}
+              {names.get(session.agent_id) ?? 'Agent'} · {channelName(session.channel)}
             </span>
             {mode === 'manual_handoff' ? (
               <Badge tone="warn">{control.kind === 'suspend' ? 'suspended' : 'taken over'}</Badge>

@@ -1,5 +1,6 @@
 import { Hand, Pause, ShieldQuestion } from 'lucide-react';
 import { type KeyboardEvent, memo } from 'react';
+import { channelName } from '../../ui/channel';
 import { cx } from '../../ui/cx';
 import { Time } from '../../ui/time';
 import { type Conversation, nameOf } from './conversations';
@@ -45,7 +46,7 @@ export const ConversationRow = memo(function ConversationRow({
       </span>
       <span className="flex items-center gap-2 text-xs text-muted">
         <span className="min-w-0 flex-1 truncate">
-          {agent ?? 'Agent'} · {channel.replaceAll('_', ' ')}
+          {agent ?? 'Agent'} · {channelName(channel)}
         </span>
         <Mark conversation={conversation} />
       </span>

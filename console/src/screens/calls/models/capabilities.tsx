@@ -11,21 +11,20 @@ const icons: readonly (readonly [capability: string, icon: LucideIcon])[] = [
   ['embeddings', Waypoints],
 ];
 
-/** One icon for each, in one order, so that columns can be compared; words on hover and for screen readers. */
+/** One icon for each, in its own place, so that models can be compared; words on hover and for screen readers. */
 export function Capabilities({ of }: { readonly of: readonly string[] }) {
   return (
     <span className="flex items-center gap-2 text-muted">
-      {icons
-        .filter(([capability]) => of.includes(capability))
-        .map(([capability, Icon]) => {
-          const words = capability.replaceAll('_', ' ');
-          return (
-            <span key={capability} title={words}>
-              <Icon size={15} aria-hidden />
-              <span className="sr-only">{words}</span>
-            </span>
-          );
-        })}
+      {icons.map(([capability, Icon]) => {
+        const words = capability.replaceAll('_', ' ');
+        if (!of.includes(capability)) return <span key={capability} className="w-[15px]" />;
+        return (
+          <span key={capability} title={words}>
+            <Icon size={15} aria-hidden />
+            <span className="sr-only">{words} </span>
+          </span>
+        );
+      })}
     </span>
   );
 }
