@@ -151,10 +151,17 @@ test.serial(
 test.serial('each channel has what its vendor takes, with the address of the trigger', async (t) => {
   const node = await shared.tenant(t);
   for (const name of ['slack', 'whatsapp_cloud', 'twilio'])
-    await addSecret(node, name, name === 'twilio' ? 'AC1:token' : '{"signing_secret":"s","bot_token":"xoxb-1"}');
+    await addSecret(
+      node,
+      name,
+      name === 'twilio' ? 'AC1:token' : '{"signing_secret":"s","bot_token":"xoxb-1"}',
+    );
   const made: Record<string, string> = {};
   for (const type of ['slack', 'whatsapp_cloud', 'twilio']) {
-    const auth = { secret_ref: type, ...(type !== 'slack' && { type: type === 'twilio' ? 'basic' : 'bearer' }) };
+    const auth = {
+      secret_ref: type,
+      ...(type !== 'slack' && { type: type === 'twilio' ? 'basic' : 'bearer' }),
+    };
     made[type] = await makeTrigger(node, type, { channel: { type, auth }, execution: { mode: 'async' } });
   }
   const visit = await openConsole(t, node, `/triggers/${made['slack']}?tab=connect`);
@@ -173,7 +180,10 @@ test.serial('each channel has what its vendor takes, with the address of the tri
   ] as const) {
     await page.goto(`${node.client.baseUrl}/triggers/${made[type]}?tab=connect`);
     await shows(page, vendor);
-    t.true((await codes()).some((text) => text.includes(vendor) && text.includes(addressOf(type))), type);
+    t.true(
+      (await codes()).some((text) => text.includes(vendor) && text.includes(addressOf(type))),
+      type,
+    );
   }
   await fitsPhone(page);
   expectNoConsoleErrors(t, visit);

@@ -12,7 +12,10 @@ test.serial('usage is shown by day and in groups, with the budget', async (t) =>
   const node = await shared.tenant(t);
   await ask(node, { model: 'sim.echo' });
   await ask(node, { model: 'sim.tools' });
-  const key = await asOwner(node, 'POST', '/api/keys', { name: 'Nightly', budget: { usd: 2, period: 'day' } });
+  const key = await asOwner(node, 'POST', '/api/keys', {
+    name: 'Nightly',
+    budget: { usd: 2, period: 'day' },
+  });
   t.is(key.status, 201, key.text);
   const budget = { budget: { usd: 5, period: 'month' } };
   t.is((await asOwner(node, 'PATCH', `/api/tenants/${node.bootstrap.tenant_id}`, budget)).status, 200);

@@ -104,7 +104,11 @@ export function useBySearch(text: string, enabled: boolean): Found {
       const params = { query: { search: text, limit: perKindMax } };
       return all([
         ...(roleAllows(role, 'consumers:read')
-          ? [take(api.GET('/api/v1/consumers', { params, signal })).then(({ data: rows }) => rows.map(person))]
+          ? [
+              take(api.GET('/api/v1/consumers', { params, signal })).then(({ data: rows }) =>
+                rows.map(person),
+              ),
+            ]
           : []),
         ...(roleAllows(role, 'sessions:read')
           ? [take(api.GET('/api/v1/sessions', { params, signal })).then(({ data: rows }) => rows.map(talk))]
@@ -168,7 +172,12 @@ export function useById(text: string): Found {
           `/calls/${id}`,
           () => take(api.GET('/api/telemetry/logs/{id}', { params: { ...params, header }, signal })),
         ],
-        ['agents:read', 'Agent', `/agents/${id}`, () => take(api.GET('/api/agents/{id}', { params, signal }))],
+        [
+          'agents:read',
+          'Agent',
+          `/agents/${id}`,
+          () => take(api.GET('/api/agents/{id}', { params, signal })),
+        ],
         [
           'triggers:read',
           'Trigger',

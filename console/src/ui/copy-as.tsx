@@ -18,8 +18,12 @@ export interface ApiRequest {
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-const credentialOf = ({ operator }: ApiRequest): readonly [header: string, prefix: string, variable: string] =>
-  operator === true ? ['Authorization', 'Bearer ', 'TROUPE_OPERATOR_TOKEN'] : ['X-Api-Key', '', 'TROUPE_API_KEY'];
+const credentialOf = ({
+  operator,
+}: ApiRequest): readonly [header: string, prefix: string, variable: string] =>
+  operator === true
+    ? ['Authorization', 'Bearer ', 'TROUPE_OPERATOR_TOKEN']
+    : ['X-Api-Key', '', 'TROUPE_API_KEY'];
 
 export function curlOf(request: ApiRequest, origin = location.origin): string {
   const { method, path, body } = request;

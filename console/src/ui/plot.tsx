@@ -63,7 +63,9 @@ function Drawn({ label, times, series, height = 180, format = String, bars = fal
         legend: { live: true },
         hooks: {
           // Without a moment below the pointer the legend names the series alone.
-          setCursor: [({ cursor: { idx } }) => parent.classList.toggle('has-moment', typeof idx === 'number')],
+          setCursor: [
+            ({ cursor: { idx } }) => parent.classList.toggle('has-moment', typeof idx === 'number'),
+          ],
         },
         scales: {
           x: { range: (_, min, max) => [min - halfBar, max + halfBar] },

@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import type { Time } from '../../../cluster/index.js';
 import { modelTiersOf, plans } from '../../kernel/plans/index.js';
-import { declare, one, oneShape, type Operation, queryFlag, tenantCaller } from '../../http/operations/index.js';
+import {
+  declare,
+  one,
+  oneShape,
+  type Operation,
+  queryFlag,
+  tenantCaller,
+} from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import { momentText, rangeOf, partsOf } from '../telemetry/index.js';
 import { usageDays, usageGroups, usageTotals } from '../usage/index.js';

@@ -31,7 +31,11 @@ export interface Showcase {
 /** The programs of the tenant: its tools, the receivers of its answers, and WhatsApp. */
 export function startDesk(t: AtEnd): Promise<ToolServer> {
   return startToolServer(t, ({ path }, response) =>
-    answerJson(response, path.startsWith('/invoices') ? invoice : booking, path.includes('/dead') ? 410 : 200),
+    answerJson(
+      response,
+      path.startsWith('/invoices') ? invoice : booking,
+      path.includes('/dead') ? 410 : 200,
+    ),
   );
 }
 
@@ -63,7 +67,13 @@ export async function showcase(
   };
 }
 
-const booking = { reference: 'HT-20418', status: 'confirmed', hotel: 'Almada', from: '2026-12-12', nights: 4 };
+const booking = {
+  reference: 'HT-20418',
+  status: 'confirmed',
+  hotel: 'Almada',
+  from: '2026-12-12',
+  nights: 4,
+};
 const invoice = { number: '2026-1183', nights: 3, total: 627, currency: 'EUR', status: 'open' };
 
 async function post(node: TenantNode, path: string, body: object): Promise<Json> {
@@ -121,7 +131,10 @@ async function makeAgents(node: TenantNode, { url }: ToolServer): Promise<Showca
       commercial_name: 'Billing Assistant',
       bio: 'Explains invoices, corrects them, and sends payment links.',
       tags: ['guests', 'finance'],
-      llm_config: { model: 'openai.gpt-4.1-mini', system_prompt: 'You help guests with invoices and payments.' },
+      llm_config: {
+        model: 'openai.gpt-4.1-mini',
+        system_prompt: 'You help guests with invoices and payments.',
+      },
     },
     schemas: [tool('find_invoice', 'Reads an invoice by its number.', `${url}/invoices`, ['number'])],
   });
@@ -186,7 +199,7 @@ async function nightsAndDays(
 ): Promise<void> {
   const hourMs = 3_600_000;
   let asked = 0;
-  for (let leftMs = storyMs; leftMs > 0; ) {
+  for (let leftMs = storyMs; leftMs > 0;) {
     const stepMs = leftMs > 26 * hourMs ? 6 * hourMs : hourMs;
     const at = new Date(Date.now() - leftMs);
     const calls = callsAt(at.getUTCHours(), Math.floor((storyMs - leftMs) / 86_400_000));
@@ -219,7 +232,7 @@ async function speak(
     body: { message: question, consumer_key: key, consumer_display_name: person },
   });
   if (status !== 200) throw new Error(`a turn: ${status} ${text}`);
-  const { session_id, execution_id } = JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? '{}') as Json;
+  const { session_id, execution_id } = JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? '{}');
   return { session: String(session_id), turn: String(execution_id) };
 }
 
@@ -321,7 +334,9 @@ async function takeOver(node: TenantNode, trigger: string): Promise<string> {
   const key = node.bootstrap.api_key;
   const session = await eventually(
     async () => {
-      const { json } = await node.client.call('GET', `/api/v1/executions?status=completed&limit=100`, { key });
+      const { json } = await node.client.call('GET', `/api/v1/executions?status=completed&limit=100`, {
+        key,
+      });
       const one = (json.data as Json[]).find(({ trigger_id: id }) => id === trigger);
       return one === undefined ? undefined : String(one.session_id);
     },

@@ -37,8 +37,8 @@ export function BudgetCard() {
         {(budgets) =>
           budgets.length === 0 ? (
             <p className="text-sm text-muted">
-              Nothing has a budget. With one, of the tenant, of a key or of an agent, calls are refused once it is
-              spent.
+              Nothing has a budget. With one, of the tenant, of a key or of an agent, calls are refused once
+              it is spent.
             </p>
           ) : (
             <ul className="grid gap-x-8 gap-y-4 sm:grid-cols-2 xl:grid-cols-3">
