@@ -47,6 +47,22 @@ export default defineConfig({
     // The check of the first load reads which file needs which.
     manifest: true,
     // The console, and the reference of the API.
-    rolldownOptions: { input: ['index.html', 'docs.html'].map((name) => join(import.meta.dirname, name)) },
+    rolldownOptions: {
+      input: ['index.html', 'docs.html'].map((name) => join(import.meta.dirname, name)),
+      output: {
+        // The addresses of all screens are in the first load, and each screen imports its own: as files of their own they,
+        // and the icons, would be some twenty further requests, each with half a kilobyte of headers.
+        codeSplitting: {
+          includeDependenciesRecursively: false,
+          groups: [
+            {
+              name: 'addresses',
+              test: /console\/src\/(?:screens\/.*routes|frame\/\w+-route|frame\/entries)\.tsx?$/,
+            },
+            { name: 'icons', test: /node_modules\/lucide-react/ },
+          ],
+        },
+      },
+    },
   },
 });

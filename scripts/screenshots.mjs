@@ -1,8 +1,9 @@
-// Makes pictures of the console's screens in docs/images/, from a node with a little data:
+// Makes pictures of the console's screens, from nodes with three weeks of data:
 //
-//   npm run screenshots                  all screens, in light, in dark, and as on a phone
-//   npm run screenshots -- overview      those whose name contains the word
-//   npm run screenshots -- --to FOLDER   into another folder; with --png for programs that read no WebP
+//   npm run screenshots                        those of the README and the guides, into docs/images/
+//   npm run screenshots -- inbox turn          of these only those whose name contains one of the words
+//   npm run screenshots -- --every --to FOLDER every screen: in light, in dark, as on a phone and on a wide screen
+//   npm run screenshots -- --to FOLDER --png   for programs that read no WebP
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,85 +12,179 @@ import { build } from './build.mjs';
 import { provideDatabase } from './test-database.mjs';
 
 const { values, positionals } = parseArgs({
-  options: { to: { type: 'string' }, png: { type: 'boolean', default: false } },
+  options: {
+    to: { type: 'string' },
+    png: { type: 'boolean', default: false },
+    every: { type: 'boolean', default: false },
+  },
   allowPositionals: true,
 });
 const folder =
   values.to === undefined ? fileURLToPath(new URL('../docs/images/', import.meta.url)) : resolve(values.to);
 
-/** The screens that are there; each is a name and an address, or what leads to it. */
+const light = { theme: 'light', width: 1280, height: 800, ending: '' };
+const dark = { theme: 'dark', width: 1280, height: 800, ending: '-dark' };
+const phone = { theme: 'light', width: 390, height: 844, ending: '-phone' };
+const darkPhone = { theme: 'dark', width: 390, height: 844, ending: '-dark-phone' };
+const wide = { theme: 'light', width: 1920, height: 1080, ending: '-wide' };
+
+/**
+ * Each screen has a name, and an address or what makes it of the showcase. `docs`: the pictures of README and guides; other
+ * screens are taken with `--every` alone. `ready`: what is on screen once it is whole.
+ */
 const screens = [
   { name: 'sign-in', path: '/sign-in', signedOut: true },
   { name: 'register', path: '/register', signedOut: true },
-  { name: 'overview', path: '/' },
-  { name: 'inbox', path: '/inbox' },
+  { name: 'overview', path: '/', docs: [light], ready: 'Needs attention' },
+  { name: 'inbox', path: ({ sessions }) => `/inbox?session=${sessions.taken}`, docs: [light] },
+  { name: 'approval', path: ({ sessions }) => `/inbox?session=${sessions.waiting}`, docs: [light] },
+  { name: 'inbox-list', path: '/inbox' },
   { name: 'turns', path: '/turns' },
-  { name: 'agents', path: '/agents' },
-  { name: 'triggers', path: '/triggers' },
+  { name: 'turn', path: ({ turn }) => `/turns/${turn}?step=2`, docs: [light] },
+  { name: 'agents', path: '/agents', docs: [light] },
+  { name: 'agent', path: ({ agents }) => `/agents/${agents.concierge}`, docs: [light] },
+  { name: 'agent-model', path: ({ agents }) => `/agents/${agents.concierge}?tab=model` },
+  { name: 'agent-tools', path: ({ agents }) => `/agents/${agents.concierge}?tab=tools` },
+  { name: 'agent-memory', path: ({ agents }) => `/agents/${agents.concierge}?tab=memory` },
+  { name: 'agent-details', path: ({ agents }) => `/agents/${agents.concierge}?tab=details` },
+  { name: 'agent-versions', path: ({ agents }) => `/agents/${agents.concierge}?tab=versions&version=1` },
+  { name: 'triggers', path: '/triggers', docs: [light] },
+  { name: 'trigger', path: ({ trigger }) => `/triggers/${trigger}` },
+  { name: 'deliveries', path: ({ trigger }) => `/triggers/${trigger}?tab=deliveries` },
+  { name: 'trigger-connect', path: ({ trigger }) => `/triggers/${trigger}?tab=connect` },
+  { name: 'trigger-try', path: ({ trigger }) => `/triggers/${trigger}?tab=try` },
+  { name: 'trigger-settings', path: ({ trigger }) => `/triggers/${trigger}?tab=settings` },
+  { name: 'new-trigger', path: '/triggers/new' },
+  { name: 'new-slack', path: '/triggers/new?kind=slack' },
   { name: 'calls', path: '/calls' },
   { name: 'models', path: '/models' },
-  { name: 'try-models', path: '/models/try?models=%5B%22sim.echo%22%2C%22sim.tools%22%5D' },
-  { name: 'usage', path: '/usage' },
+  { name: 'try-models', path: '/models/try?models=%5B%22openai.gpt-5-mini%22%2C%22sim.echo%22%5D' },
+  { name: 'usage', path: '/usage?by=model', docs: [light] },
   { name: 'consumers', path: '/consumers' },
+  { name: 'consumer', path: '/consumers/crm%3A20418' },
+  { name: 'denylist', path: '/denylist' },
   { name: 'keys', path: '/keys' },
+  { name: 'new-key', path: '/keys?create=true' },
   { name: 'secrets', path: '/secrets' },
   { name: 'databases', path: '/databases' },
   { name: 'members', path: '/members' },
   { name: 'audit', path: '/audit' },
   { name: 'errors', path: '/errors' },
   { name: 'settings', path: '/settings' },
-  { name: 'operator', path: '/operator' },
-].filter(({ name }) => positionals.length === 0 || positionals.some((word) => name.includes(word)));
+  { name: 'reference', path: '/docs' },
+  { name: 'reference-operation', path: '/docs#agents.create' },
+  { name: 'operator', path: '/operator', signedOut: true },
+  { name: 'cluster', path: '/operator', docs: [light], nodes: 3, ready: '3 nodes' },
+].filter(
+  ({ name, docs }) =>
+    (values.every || docs !== undefined) &&
+    (positionals.length === 0 || positionals.some((word) => name.includes(word))),
+);
 
 await build();
 mkdirSync(folder, { recursive: true });
 const database = await provideDatabase('screenshots');
 Object.assign(process.env, database.environment);
-const { startTestNode } = await import('../dist/test/support/servers/node.js');
+const { operatorToken, startTestNode } = await import('../dist/test/support/servers/node.js');
+const { startNodes } = await import('../dist/test/support/servers/nodes.js');
 const { tenantOf } = await import('../dist/test/support/servers/shared-node.js');
 const { openBrowser } = await import('../dist/test/support/clients/browser.js');
-const { signIn } = await import('../dist/test/support/clients/console.js');
-const { showcase } = await import('../dist/test/support/builders/showcase.js');
+const { press, shows, signIn } = await import('../dist/test/support/clients/console.js');
+const { openAiAt, startVendor } = await import('../dist/test/support/clients/direct-calls.js');
+const { OpenAiServer } = await import('../dist/test/support/servers/vendors/openai-server.js');
+const { decide, showcase, startDesk, storyMs } = await import('../dist/test/support/builders/showcase.js');
 
 /** @type {(() => Promise<void>)[]} */
 const endings = [];
 const atEnd = { teardown: (/** @type {() => Promise<void>} */ end) => void endings.push(end) };
-const settled = '!document.querySelector("[role=status] .animate-pulse, .animate-pulse")';
+const settled = '!document.querySelector(".animate-pulse")';
 try {
-  const running = await startTestNode(atEnd, { environment: { TROUPE_TRUSTED_PROXIES: '127.0.0.0/8' } });
-  const node = await tenantOf(running, 'Harbour Travel');
-  await showcase(node);
   const page = await openBrowser(atEnd);
-  const base = node.client.baseUrl;
-  let isIn = false;
-  for (const { name, path, signedOut = false } of screens) {
-    if (!signedOut && !isIn) {
-      await page.goto(`${base}/sign-in`);
-      await signIn({ node, page });
-      isIn = true;
-    }
-    await page.setViewport({ width: 1280, height: 800 });
-    await page.goto(`${base}${path}`, { waitUntil: 'networkidle2', timeout: 30_000 }).catch(() => undefined);
-    if (await page.evaluate('document.body.innerText.includes("This address does not exist")')) continue;
-    await page.waitForFunction(settled, { timeout: 15_000 }).catch(() => undefined);
-    await shot(page, name, 'light', 1280);
-    await shot(page, name, 'dark', 1280);
-    await shot(page, name, 'light', 390);
-  }
+  const ofTenant = screens.filter(({ nodes }) => nodes === undefined);
+  if (ofTenant.length > 0) await takeTenant(page, ofTenant);
+  const ofCluster = screens.filter(({ nodes }) => nodes !== undefined);
+  if (ofCluster.length > 0) await takeCluster(page, ofCluster);
 } finally {
   for (const end of endings.toReversed()) await end();
   await database.stop();
 }
 process.exit(0);
 
-async function shot(page, name, theme, width) {
-  await page.setViewport({ width, height: width < 500 ? 844 : 800 });
+async function takeTenant(page, wanted) {
+  const openai = await startVendor(atEnd, new OpenAiServer());
+  openai.decide = decide;
+  const desk = await startDesk(atEnd);
+  const running = await startTestNode(atEnd, {
+    agoMs: storyMs,
+    environment: {
+      TROUPE_TRUSTED_PROXIES: '127.0.0.0/8',
+      TROUPE_WHATSAPP_BASE_URL: desk.url,
+      ...openAiAt(openai),
+    },
+  });
+  const node = await tenantOf(running, 'Harbour Travel');
+  const made = await showcase(node, desk, running.passMs);
+  const base = node.client.baseUrl;
+  const isSignedOut = ({ signedOut = false }) => signedOut;
+  for (const screen of wanted.filter(isSignedOut)) await take(page, base, screen, made);
+  const others = wanted.filter((screen) => !isSignedOut(screen));
+  if (others.length === 0) return;
+  await page.goto(`${base}/sign-in`);
+  await signIn({ node, page });
+  for (const screen of others) await take(page, base, screen, made);
+}
+
+/** Three processes over one database and one Redis, as an operator sees them. */
+async function takeCluster(page, wanted) {
+  const { nodes, bootstrap } = await startNodes(atEnd, { count: 3 });
+  await beginTurns(nodes[0].client, bootstrap);
+  for (const screen of wanted) {
+    await page.goto(`${nodes[0].url}${screen.path}`);
+    await page.locator('input[name=token]').fill(operatorToken);
+    await press(page, 'Sign in');
+    await shows(page, screen.ready);
+    for (const shot of shotsOf(screen)) await shoot(page, screen.name, shot);
+  }
+}
+
+/** Turns of half a minute, so that the nodes have actors and something to do. */
+async function beginTurns(client, { access_token: token, tenant_id: tenant }) {
+  const body = { name: 'talks', llm_config: { model: 'sim.lorem-600-50' } };
+  const { json } = await client.call('POST', '/api/agents', { token, tenant, body });
+  await client.call('POST', `/api/agents/${json.data.id}/publish`, { token, tenant, body: {} });
+  const path = `/api/v2/agents/${json.data.id}/stream`;
+  for (let count = 0; count < 24; count += 1)
+    void client
+      .call('POST', path, { token, tenant, body: { message: 'Tell me all' } })
+      .catch(() => undefined);
+}
+
+function shotsOf({ docs }) {
+  return values.every ? [light, dark, phone, darkPhone, wide] : docs;
+}
+
+async function take(page, base, { name, path, ready, ...screen }, made) {
+  const address = typeof path === 'string' ? path : path(made);
+  // One load for all pictures of a screen: each asks for the sign-in again, which is limited by address.
+  await page.goto(`${base}${address}`, { waitUntil: 'domcontentloaded', timeout: 30_000 });
+  // What streams keeps the network busy for ever, so only the first answers are waited for.
+  await page.waitForNetworkIdle({ idleTime: 300, concurrency: 4, timeout: 6_000 }).catch(() => undefined);
+  await page.waitForFunction(settled, { timeout: 15_000 }).catch(() => undefined);
+  if (ready !== undefined) await shows(page, ready);
+  for (const shot of shotsOf(screen)) await shoot(page, name, shot);
+}
+
+async function shoot(page, name, { theme, width, height, ending }) {
+  await page.setViewport({ width, height });
   await page.evaluate(
     `document.documentElement.dataset.theme = '${theme}'; dispatchEvent(new Event('resize'))`,
   );
   await page.waitForFunction('document.fonts.status === "loaded"');
+  // Charts are drawn again in the next pictures after the change of the theme.
+  await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
   const type = values.png ? 'png' : 'webp';
-  const file = `${name}${theme === 'dark' ? '-dark' : ''}${width < 500 ? '-phone' : ''}.${type}`;
+  const file = `${name}${ending}.${type}`;
   await page.screenshot({ path: join(folder, file), type, ...(type === 'webp' && { quality: 70 }) });
-  process.stdout.write(`${join(folder, file)}\n`);
+  const wider = await page.evaluate('document.documentElement.scrollWidth > innerWidth');
+  process.stdout.write(`${join(folder, file)}${wider ? ' (wider than the page)' : ''}\n`);
 }

@@ -11,7 +11,9 @@ const shared = sharedNode(test);
 
 /** Where the things that need attention lead to. */
 const linksOf = (page: Page): Promise<readonly string[]> =>
-  page.$$eval('[aria-label="Needs attention"] a', (links) => links.map(({ pathname }) => pathname));
+  page.$$eval('[aria-label="Needs attention"] a', (links) =>
+    links.map(({ pathname, search }) => pathname + search),
+  );
 
 test.serial('the overview shows calls and turns as they happen, and what waits', async (t) => {
   const node = await shared.tenant(t);
@@ -72,11 +74,20 @@ test.serial('the overview shows calls and turns as they happen, and what waits',
   await page.reload();
   await shows(page, '1 conversation is with people');
   await shows(page, 'failed 1 time in the last day');
-  await shows(page, '1 answer was not delivered');
+  await shows(page, '1 answer of the trigger trigger ');
   await shows(page, 'The budget of the tenant is spent to 90 %');
   await shows(page, 'The budget of the key Nightly is spent to 90 %');
-  t.deepEqual(await linksOf(page), ['/inbox', '/triggers', `/triggers/${trigger.id}`, '/usage', '/usage']);
+  t.deepEqual(await linksOf(page), [
+    '/inbox?state=waiting',
+    `/triggers/${trigger.id}?tab=deliveries&status=delivery_failed`,
+    `/triggers/${trigger.id}?tab=executions&status=failed`,
+    '/usage',
+    '/usage',
+  ]);
   t.deepEqual(await axe(page), []);
   await fitsPhone(page);
+  // Each leads to what it speaks of.
+  await page.locator('[aria-label="Needs attention"] a[href*="delivery_failed"]').click();
+  await shows(page, 'Send again');
   expectNoConsoleErrors(t, visit);
 });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { axe, expectNoConsoleErrors, openConsole } from '../support/clients/console.js';
+import { axe, expectNoConsoleErrors, openConsole, shows } from '../support/clients/console.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 
@@ -32,3 +32,48 @@ test.serial('the palette finds screens and actions with the keyboard alone', asy
   await page.waitForFunction("document.documentElement.dataset.theme === 'dark'");
   expectNoConsoleErrors(t, visit);
 });
+
+test.serial(
+  'the palette finds things by their names, people and conversations, and any whole id',
+  async (t) => {
+    const node = await shared.tenant(t);
+    const { api_key: key, agent_id } = node.bootstrap;
+    const body = {
+      message: 'Zenobia greets',
+      consumer_key: 'crm:77',
+      consumer_display_name: 'Zenobia Quist',
+    };
+    const turn = await node.client.call('POST', `/api/v2/agents/${agent_id}/stream`, { key, body });
+    const { session_id, execution_id } = JSON.parse(/^data: (.*)$/m.exec(turn.text)?.[1] ?? '{}');
+    const visit = await openConsole(t, node);
+    const { page } = visit;
+    const find = async (words: string, wanted: string): Promise<void> => {
+      await page.keyboard.down('Control');
+      await page.keyboard.press('k');
+      await page.keyboard.up('Control');
+      await page.waitForSelector('[role=combobox]');
+      await page.keyboard.type(words);
+      await page.locator(`[role=option] ::-p-text(${wanted})`).click();
+      await page.waitForSelector('[role=combobox]', { hidden: true });
+    };
+    const isAt = (address: string): Promise<unknown> =>
+      page.waitForFunction(`location.pathname + location.search === ${JSON.stringify(address)}`);
+    await find('zenobia', 'Conversation');
+    await isAt(`/inbox?session=${session_id}`);
+    await shows(page, 'Zenobia Quist');
+    await find('zenobia', 'Person');
+    await isAt('/consumers/crm%3A77');
+    await find('key of the', 'Key of the test');
+    await page.waitForFunction("location.pathname === '/keys' && location.search.startsWith('?key=')");
+    await find(execution_id, 'Turn');
+    await isAt(`/turns/${execution_id}`);
+    await find('new agent', 'New agent');
+    await isAt('/agents?create=true');
+    t.deepEqual(await axe(page), []);
+    // Kinds that do not have the id answer that they do not, which the browser reports.
+    t.deepEqual(
+      visit.problems.filter((problem) => !/status of 404/.test(problem)),
+      [],
+    );
+  },
+);

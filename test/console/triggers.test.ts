@@ -1,6 +1,15 @@
 import test from 'ava';
 import type { Page } from 'puppeteer-core';
-import { axe, expectNoConsoleErrors, fill, openConsole, press, shows } from '../support/clients/console.js';
+import { addSecret } from '../support/builders/triggers.js';
+import {
+  axe,
+  expectNoConsoleErrors,
+  fill,
+  fitsPhone,
+  openConsole,
+  press,
+  shows,
+} from '../support/clients/console.js';
 import { asMember } from '../support/clients/console-people.js';
 import type { TenantNode } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
@@ -61,6 +70,9 @@ test.serial(
     await shows(page, 'sim.echo');
     t.regex(String(await page.evaluate('location.search')), /execution=[0-9a-f-]{36}/, 'it is a link');
     t.deepEqual(await axe(page), []);
+    await press(page, 'Open the turn', 'link');
+    await shows(page, 'Turn');
+    await page.waitForFunction(`/^\\/turns\\/[0-9a-f-]{36}$/.test(location.pathname)`);
     expectNoConsoleErrors(t, visit);
   },
 );
@@ -105,6 +117,9 @@ test.serial('dead letters are sent again, and open buffers are listed', async (t
   await page.goto(`${node.client.baseUrl}/triggers/${buffered}?tab=buffers`);
   await shows(page, json.data[0].session_id);
   t.deepEqual(await axe(page), []);
+  // Nobody touches the page while a third message joins.
+  await send(node, buffered, { message: 'three', user: 'ada' });
+  await page.waitForFunction(`document.querySelector('tbody td')?.innerText === '3'`);
   expectNoConsoleErrors(t, visit);
 });
 
@@ -132,3 +147,44 @@ test.serial(
     t.deepEqual(await axe(other.page), []);
   },
 );
+
+test.serial('each channel has what its vendor takes, with the address of the trigger', async (t) => {
+  const node = await shared.tenant(t);
+  for (const name of ['slack', 'whatsapp_cloud', 'twilio'])
+    await addSecret(
+      node,
+      name,
+      name === 'twilio' ? 'AC1:token' : '{"signing_secret":"s","bot_token":"xoxb-1"}',
+    );
+  const made: Record<string, string> = {};
+  for (const type of ['slack', 'whatsapp_cloud', 'twilio']) {
+    const auth = {
+      secret_ref: type,
+      ...(type !== 'slack' && { type: type === 'twilio' ? 'basic' : 'bearer' }),
+    };
+    made[type] = await makeTrigger(node, type, { channel: { type, auth }, execution: { mode: 'async' } });
+  }
+  const visit = await openConsole(t, node, `/triggers/${made['slack']}?tab=connect`);
+  const { page } = visit;
+  await shows(page, 'App Manifest');
+  const codes = (): Promise<readonly string[]> =>
+    page.$$eval('[role=tabpanel] pre', (blocks) => blocks.map(({ textContent }) => textContent ?? ''));
+  const addressOf = (type: string): string => `/api/triggers/webhook/${made[type]}`;
+  const manifest = JSON.parse((await codes()).find((text) => text.startsWith('{')) ?? '{}');
+  t.true(String(manifest.settings.event_subscriptions.request_url).endsWith(addressOf('slack')));
+  t.deepEqual(manifest.settings.event_subscriptions.bot_events, ['app_mention', 'message.im']);
+  t.deepEqual(await axe(page), []);
+  for (const [type, vendor] of [
+    ['whatsapp_cloud', 'graph.facebook.com'],
+    ['twilio', 'api.twilio.com'],
+  ] as const) {
+    await page.goto(`${node.client.baseUrl}/triggers/${made[type]}?tab=connect`);
+    await shows(page, vendor);
+    t.true(
+      (await codes()).some((text) => text.includes(vendor) && text.includes(addressOf(type))),
+      type,
+    );
+  }
+  await fitsPhone(page);
+  expectNoConsoleErrors(t, visit);
+});

@@ -67,6 +67,19 @@ test('usage has a label for each group and the same total in every grouping', as
       t.is(sum, total[figure], `${group} ${figure}`);
     }
   }
+  // The same day by day, and without being asked for nothing of it.
+  for (const group of ['agent', 'model', 'key', 'user', 'source', 'payer']) {
+    for (const { days, ...sum } of (await groupsBy(`${group}&by_day=true`)).groups) {
+      for (const figure of ['calls', 'input_tokens', 'output_tokens'])
+        t.is(
+          days.reduce((all: number, each: Json) => all + each[figure], 0),
+          sum[figure],
+          `${group} ${sum.key} ${figure}`,
+        );
+      for (const { day } of days) t.regex(day, /^\d{4}-\d\d-\d\d$/);
+    }
+    t.false((await groupsBy(group)).groups.some((each: Json) => 'days' in each));
+  }
   const labels = async (group: string): Promise<string[]> =>
     (await groupsBy(group, { token, tenant })).groups.map(({ label }: Json) => label).toSorted();
   t.deepEqual(await labels('key'), ['Key of the test', 'no key']);

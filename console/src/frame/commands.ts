@@ -1,42 +1,24 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useDeferredValue } from 'react';
-import { api, take } from '../api/client';
-import { useKey } from '../api/queries';
-import { roleAllows } from '../session/permissions';
+import { type Permission, roleAllows } from '../session/permissions';
 import { signOut, switchTenant } from '../session/session';
 import { chooseTheme, themes } from '../session/theme';
-import { useAllowed, useSession, useTenant } from '../session/use-session';
+import { useSession, useTenant } from '../session/use-session';
 import { failed } from '../ui/toasts';
+import { type Command, matches } from './command';
 import { entries } from './entries';
+import { useById, useBySearch, useNamed } from './found';
 
-/** One entry of the palette: it leads to an address, or does something. */
-export interface Command {
-  readonly id: string;
-  readonly kind: string;
-  readonly title: string;
-  readonly detail?: string;
-  readonly path?: string;
-  readonly act?: () => void;
-  /** Further words under which it is found. */
-  readonly words?: string;
-}
-
-const perKindMax = 6;
 const shownMax = 30;
 
-/** Every word that was written is the beginning of a word of the entry, or part of it from three letters on. */
-export function matches({ title, detail = '', words = '', kind }: Command, text: string): boolean {
-  const known = `${title} ${detail} ${words} ${kind}`.toLowerCase();
-  return text
-    .toLowerCase()
-    .split(/\s+/)
-    .filter(Boolean)
-    .every(
-      (word) =>
-        known.split(/[^\p{L}\p{N}]+/u).some((one) => one.startsWith(word)) ||
-        (word.length > 2 && known.includes(word)),
-    );
-}
+/** What people begin from anywhere. */
+const actions: readonly (readonly [permission: Permission, title: string, path: string, words: string])[] = [
+  ['agents:create', 'New agent', '/agents?create=true', 'create add assistant'],
+  ['triggers:create', 'New trigger', '/triggers/new', 'create add webhook schedule mail'],
+  ['keys:create', 'Create an API key', '/keys?create=true', 'new add token'],
+  ['secrets:write', 'Add a secret', '/secrets?create=true', 'new create vault'],
+  ['members:write', 'Invite a person', '/members?invite=true', 'new add member colleague'],
+  ['llm:call', 'Compare models', '/models/try', 'try call prompt'],
+];
 
 function useOwnCommands(): readonly Command[] {
   const { role } = useTenant();
@@ -51,6 +33,9 @@ function useOwnCommands(): readonly Command[] {
         path,
         words: `${words ?? ''} ${group}`,
       })),
+    ...actions
+      .filter(([permission]) => roleAllows(role, permission))
+      .map(([, title, path, words]) => ({ id: `action ${path}`, kind: 'Action', title, path, words })),
     ...themes.map((theme) => ({
       id: `theme ${theme}`,
       kind: 'Action',
@@ -82,72 +67,20 @@ function useOwnCommands(): readonly Command[] {
   ];
 }
 
-/** Agents and triggers by name, conversations by the search of the API. A screen that is not there finds nothing. */
-function useFound(text: string) {
-  const may = {
-    agents: useAllowed('agents:read') && has('/agents'),
-    triggers: useAllowed('triggers:read') && has('/triggers'),
-    sessions: useAllowed('sessions:read') && has('/inbox'),
-  };
-  return useQuery({
-    queryKey: useKey('palette', text),
-    enabled: text.length > 1,
-    placeholderData: keepPreviousData,
-    staleTime: 30_000,
-    queryFn: async ({ signal }): Promise<readonly Command[]> => {
-      const [agents, triggers, sessions] = await Promise.all([
-        may.agents ? take(api.GET('/api/agents', { signal })) : undefined,
-        may.triggers ? take(api.GET('/api/triggers', { signal })) : undefined,
-        may.sessions
-          ? take(
-              api.GET('/api/v1/sessions', {
-                params: { query: { search: text, limit: perKindMax } },
-                signal,
-              }),
-            )
-          : undefined,
-      ]);
-      const named = [
-        ...(agents?.data ?? []).map(({ id, name, commercial_name: title }) => ({
-          id: `agent ${id}`,
-          kind: 'Agent',
-          title: title ?? name,
-          detail: name,
-          path: `/agents/${id}`,
-          words: id,
-        })),
-        ...(triggers?.data ?? []).map(({ id, name, trigger_type: type }) => ({
-          id: `trigger ${id}`,
-          kind: 'Trigger',
-          title: name,
-          detail: type,
-          path: `/triggers/${id}`,
-          words: id,
-        })),
-      ].filter((command) => matches(command, text));
-      const conversations = (sessions?.data ?? []).map(
-        ({ session_id: id, consumer_display_name: name, consumer_key: key, channel }) => ({
-          id: `session ${id}`,
-          kind: 'Conversation',
-          title: name ?? key ?? id,
-          detail: channel,
-          path: `/inbox/${id}`,
-        }),
-      );
-      return [...named, ...conversations];
-    },
-  });
-}
-
-const has = (path: string): boolean => entries.some((entry) => entry.path === path);
-
+/** What was written finds: screens, actions, things by their names, and a thing by its whole id. */
 export function useCommands(text: string): {
   readonly commands: readonly Command[];
   readonly isReading: boolean;
 } {
   const asked = useDeferredValue(text.trim());
+  const isFinding = asked.length > 1;
   const own = useOwnCommands().filter((command) => matches(command, asked));
-  const { data = [], isFetching } = useFound(asked);
-  const found = asked.length > 1 ? data : [];
-  return { commands: [...own, ...found].slice(0, shownMax), isReading: isFetching && found.length === 0 };
+  const [named, searched, byId] = [useNamed(isFinding), useBySearch(asked, isFinding), useById(asked)];
+  const found = isFinding
+    ? [...byId.commands, ...named.commands.filter((command) => matches(command, asked)), ...searched.commands]
+    : [];
+  return {
+    commands: [...own, ...found].slice(0, shownMax),
+    isReading: isFinding && [named, searched, byId].some(({ isReading }) => isReading),
+  };
 }

@@ -2,7 +2,8 @@ import { Dialog } from '@base-ui/react/dialog';
 import { useRouter } from '@tanstack/react-router';
 import { type KeyboardEvent, useId, useState } from 'react';
 import { inputClass } from '../ui/field';
-import { type Command, useCommands } from './commands';
+import type { Command } from './command';
+import { useCommands } from './commands';
 
 /** Finds screens, actions, agents, triggers and conversations by a few letters. */
 export function Palette({ open, onClose }: { readonly open: boolean; readonly onClose: () => void }) {

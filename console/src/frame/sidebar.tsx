@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { roleAllows } from '../session/permissions';
 import { useSession } from '../session/use-session';
+import { Brand } from '../ui/brand';
 import { entries } from './entries';
 import { groups } from '../routing/navigation';
 
@@ -15,8 +16,8 @@ export function Sidebar({ onNavigate }: { readonly onNavigate: () => void }) {
   );
   return (
     <nav aria-label="Screens" className="flex h-full flex-col overflow-y-auto px-2 pb-4">
-      <Link to="/" onClick={onNavigate} className="flex h-12 items-center gap-2 px-2 text-base font-semibold">
-        Troupe
+      <Link to="/" onClick={onNavigate} className="flex h-12 shrink-0 items-center px-2">
+        <Brand />
       </Link>
       {groups.map((group) => {
         const members = visible.filter((entry) => entry.group === group);
@@ -31,8 +32,9 @@ export function Sidebar({ onNavigate }: { readonly onNavigate: () => void }) {
                     to={path}
                     onClick={onNavigate}
                     activeOptions={{ exact: path === '/' }}
-                    className="flex h-8 items-center gap-2.5 rounded-md px-2 text-sm text-text hover:bg-hover"
+                    className="flex h-8 items-center gap-2.5 rounded-md px-2 text-sm"
                     activeProps={{ className: 'bg-accent-soft text-accent font-medium' }}
+                    inactiveProps={{ className: 'text-text hover:bg-hover' }}
                   >
                     <Icon size={16} aria-hidden />
                     {title}

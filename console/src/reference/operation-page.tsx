@@ -78,7 +78,7 @@ function Parameters({ operation: { parameters } }: { readonly operation: Operati
   if (parameters.length === 0) return null;
   return (
     <Section title="Parameters">
-      <ul className="divide-y divide-line rounded-md border border-line">
+      <ul className="divide-y divide-line rounded-md border border-line bg-surface">
         {parameters.map((each) => (
           <li key={`${each.in} ${each.name}`} className="flex flex-col gap-1 px-3 py-2">
             <ParameterLine parameter={each} />

@@ -29,7 +29,7 @@ export function SchemaView({ schema: given, label }: { readonly schema: Schema; 
     );
   }
   return (
-    <ul className="divide-y divide-line rounded-md border border-line" aria-label={label}>
+    <ul className="divide-y divide-line rounded-md border border-line bg-surface" aria-label={label}>
       {fields.map(([name, field, required]) => (
         <li key={name} className="flex flex-col gap-1 px-3 py-2">
           <FieldLine name={name} schema={field} required={required} />

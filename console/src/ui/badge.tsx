@@ -46,6 +46,7 @@ const tonesOfStates: Readonly<Record<string, Tone>> = {
   pending: 'accent',
   waiting: 'warn',
   awaiting_approval: 'warn',
+  started: 'accent',
   manual_handoff: 'warn',
   suspended: 'warn',
   draft: 'warn',
@@ -57,6 +58,7 @@ const tonesOfStates: Readonly<Record<string, Tone>> = {
   error: 'bad',
   timeout: 'bad',
   dead: 'bad',
+  delivery_failed: 'bad',
   revoked: 'bad',
   blocked: 'bad',
 };

@@ -1,12 +1,14 @@
 import type { ComponentProps, ReactNode } from 'react';
 import { cx } from './cx';
 
-type Kind = 'primary' | 'secondary' | 'quiet' | 'danger';
+/** `danger` stands alone in the question whether it is meant; `dangerous` is the button that leads to the question. */
+type Kind = 'primary' | 'secondary' | 'quiet' | 'danger' | 'dangerous';
 
 const kinds: Readonly<Record<Kind, string>> = {
   primary: 'bg-accent text-on-accent border-transparent hover:bg-accent-hover',
   secondary: 'bg-raised text-text border-line hover:bg-hover',
   quiet: 'bg-transparent text-text border-transparent hover:bg-hover',
+  dangerous: 'bg-raised text-bad border-line hover:bg-bad-soft',
   danger: 'bg-bad text-on-accent border-transparent hover:opacity-90',
 };
 

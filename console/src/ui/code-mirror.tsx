@@ -14,10 +14,11 @@ import type { CodeEditorProps, Language } from './code-editor';
 
 const look = EditorView.theme({
   '&': { backgroundColor: 'var(--surface)', color: 'var(--text)', fontSize: '13px', maxHeight: '32rem' },
-  '.cm-scroller': { fontFamily: 'var(--font-mono)', overflow: 'auto' },
+  '.cm-scroller': { fontFamily: 'var(--font-mono)', overflow: 'auto', minHeight: 'inherit' },
   '.cm-content': { caretColor: 'var(--text)' },
   '.cm-cursor': { borderLeftColor: 'var(--text)' },
   '.cm-gutters': {
+    minHeight: 'inherit',
     backgroundColor: 'var(--sunken)',
     color: 'var(--muted)',
     borderRight: '1px solid var(--line)',

@@ -10,24 +10,38 @@ export interface ApiRequest {
   /** With its parameters filled in. */
   readonly path: string;
   readonly body?: unknown;
+  /** Asked with the operator token, not with a key of a tenant. */
+  readonly operator?: true;
   /** The MCP tool with the same effect, and its arguments. */
   readonly mcp?: { readonly tool: string; readonly arguments: Readonly<Record<string, unknown>> };
 }
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-export function curlOf({ method, path, body }: ApiRequest, origin = location.origin): string {
+const credentialOf = ({
+  operator,
+}: ApiRequest): readonly [header: string, prefix: string, variable: string] =>
+  operator === true
+    ? ['Authorization', 'Bearer ', 'TROUPE_OPERATOR_TOKEN']
+    : ['X-Api-Key', '', 'TROUPE_API_KEY'];
+
+export function curlOf(request: ApiRequest, origin = location.origin): string {
+  const { method, path, body } = request;
+  const [header, prefix, variable] = credentialOf(request);
   const lines = [
     `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(origin + path)}`,
-    `-H "X-Api-Key: $TROUPE_API_KEY"`,
+    `-H "${header}: ${prefix}$${variable}"`,
   ];
   if (body !== undefined)
     lines.push(`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(body))}`);
   return lines.join(' \\\n  ');
 }
 
-export function typeScriptOf({ method, path, body }: ApiRequest, origin = location.origin): string {
-  const headers = ["'X-Api-Key': process.env.TROUPE_API_KEY!"];
+export function typeScriptOf(request: ApiRequest, origin = location.origin): string {
+  const { method, path, body } = request;
+  const [header, prefix, variable] = credentialOf(request);
+  const value = prefix === '' ? `process.env.${variable}!` : `\`${prefix}\${process.env.${variable}}\``;
+  const headers = [`${header.includes('-') ? `'${header}'` : header}: ${value}`];
   if (body !== undefined) headers.push("'Content-Type': 'application/json'");
   return [
     `const response = await fetch(${JSON.stringify(origin + path)}, {`,

@@ -60,7 +60,11 @@ export function DataTable<Row>({
             <tr key={keyOf(row)} className="border-b border-line last:border-0 hover:bg-hover">
               {columns.map((column, index) =>
                 index === 0 ? (
-                  <th key={column.title} scope="row" className={cx(cellClass(column), 'font-medium')}>
+                  <th
+                    key={column.title}
+                    scope="row"
+                    className={cx(cellClass(column), 'font-medium max-md:min-w-28')}
+                  >
                     {column.cell(row)}
                   </th>
                 ) : (

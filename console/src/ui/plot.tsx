@@ -2,7 +2,7 @@ import 'uplot/dist/uPlot.min.css';
 import { useEffect, useRef } from 'react';
 import Plot from 'uplot';
 import { useShownTheme } from './shown-theme';
-import type { TimeSeriesProps } from './time-series';
+import type { Series, TimeSeriesProps } from './time-series';
 
 /** The colour of a name in the theme that is shown: a canvas knows no names. */
 function colourOf(name: string): string {
@@ -26,6 +26,17 @@ function momentsOf(times: readonly number[]): (at: number) => string {
   return (at) => form.format(at);
 }
 
+/** Each series with its heights above the ones before it; the last one first. */
+function stacked(series: readonly Series[]) {
+  let below: readonly number[] = [];
+  const all = series.map((one) => {
+    const heights = one.values.map((value, at) => (value ?? 0) + (below[at] ?? 0));
+    below = heights;
+    return { ...one, heights };
+  });
+  return all.toReversed();
+}
+
 /** Drawn again with the colours of another theme. */
 export function TimePlot(props: TimeSeriesProps) {
   return <Drawn key={useShownTheme()} {...props} />;
@@ -36,6 +47,8 @@ function Drawn({ label, times, series, height = 180, format = String, bars = fal
   useEffect(() => {
     const parent = box.current;
     if (parent === null) return undefined;
+    // Bars stand on each other: the highest is drawn first, and the lower ones before it.
+    const drawn = bars ? stacked(series) : series.map((one) => ({ ...one, heights: one.values }));
     const [muted, line] = [colourOf('--muted'), colourOf('--line')];
     const axis = { stroke: muted, font: '11px system-ui, sans-serif', ticks: { show: false } };
     const momentOf = momentsOf(times);
@@ -45,8 +58,15 @@ function Drawn({ label, times, series, height = 180, format = String, bars = fal
       {
         width: Math.max(parent.clientWidth, 100),
         height,
+        padding: [10, 12, 0, 0],
         cursor: { drag: { x: false, y: false } },
         legend: { live: true },
+        hooks: {
+          // Without a moment below the pointer the legend names the series alone.
+          setCursor: [
+            ({ cursor: { idx } }) => parent.classList.toggle('has-moment', typeof idx === 'number'),
+          ],
+        },
         scales: {
           x: { range: (_, min, max) => [min - halfBar, max + halfBar] },
           y: { range: (_, __, max) => [0, max <= 0 ? 1 : max * 1.1] },
@@ -69,18 +89,21 @@ function Drawn({ label, times, series, height = 180, format = String, bars = fal
         ],
         series: [
           { label: 'Time', value: (_, at) => (at === null ? '' : exact.format(at * 1_000)) },
-          ...series.map(({ label: name, colour }) => ({
+          ...drawn.map(({ label: name, colour, values }) => ({
             label: name,
             stroke: colourOf(colour),
             fill: bars ? colourOf(colour) : undefined,
             width: bars ? 0 : 1.5,
             points: { show: false },
             ...(bars && { paths: Plot.paths.bars?.({ size: [0.7, 40] }) }),
-            value: (_: Plot, value: number | null) => (value === null ? '' : format(value)),
+            value: (_: Plot, __: number | null, ___: number, at: number | null) => {
+              const value = at === null ? null : values[at];
+              return value === null || value === undefined ? '' : format(value);
+            },
           })),
         ],
       },
-      [times.map((ms) => ms / 1_000), ...series.map(({ values }) => [...values])],
+      [times.map((ms) => ms / 1_000), ...drawn.map(({ heights }) => [...heights])],
       parent,
     );
     const observer = new ResizeObserver(() =>

@@ -18,6 +18,7 @@ export interface TimeSeriesProps {
   readonly series: readonly Series[];
   readonly height?: number;
   readonly format?: (value: number) => string;
+  /** Bars of several series stand on each other. */
   readonly bars?: boolean;
 }
 

@@ -43,6 +43,7 @@ export const queryDescriptions: Readonly<Record<string, string>> = {
   'hub.verify_token': "The webhook's secret.",
   'hub.challenge': 'What is answered.',
   group_by: 'What the figures are grouped by.',
+  by_day: 'Whether the costliest groups are told day by day too.',
   provider: 'Only calls of this vendor.',
   model: 'Only calls of this model.',
   page: 'The page, from 1.',

@@ -1,10 +1,17 @@
 import { z } from 'zod';
 import type { Time } from '../../../cluster/index.js';
 import { modelTiersOf, plans } from '../../kernel/plans/index.js';
-import { declare, one, oneShape, type Operation, tenantCaller } from '../../http/operations/index.js';
+import {
+  declare,
+  one,
+  oneShape,
+  type Operation,
+  queryFlag,
+  tenantCaller,
+} from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import { momentText, rangeOf, partsOf } from '../telemetry/index.js';
-import { usageGroups, usageTotals } from '../usage/index.js';
+import { usageDays, usageGroups, usageTotals } from '../usage/index.js';
 import { labelsOf, type Names } from './labels.js';
 
 export interface BillingOperationParts {
@@ -15,6 +22,9 @@ export interface BillingOperationParts {
 
 /** Without a range, the last 30 days. */
 const daysDefault = 30;
+
+/** The groups whose days are told: a chart has no more colours, and a tenant may have many thousand users. */
+const groupsByDayMax = 8;
 
 const figures = {
   calls: z.int(),
@@ -64,32 +74,47 @@ export function billingOperations({ store, time, names }: BillingOperationParts)
       method: 'GET',
       path: '/api/billing/usage',
       title: 'Calls, tokens and cost of a period, in groups',
-      description: 'Without a range, the last 30 days. An end without a time includes its day.',
+      description: `Without a range, the last 30 days. An end without a time includes its day. \`by_day\` adds the days (UTC) of the ${groupsByDayMax} groups that cost most.`,
       access: tenantCaller('billing:read'),
       query: z.object({
         start_date: momentText.optional(),
         end_date: momentText.optional(),
         group_by: z.enum(usageGroups).default('day'),
+        by_day: queryFlag.optional(),
       }),
       output: oneShape(
         z.object({
           currency: z.literal('USD'),
           total: z.object(figures),
-          groups: z.array(z.object({ key: z.string(), label: z.string(), ...figures })),
+          groups: z.array(
+            z.object({
+              key: z.string(),
+              label: z.string(),
+              ...figures,
+              days: z.array(z.object({ day: z.string(), ...figures })).optional(),
+            }),
+          ),
         }),
       ).extend({ count: z.int() }),
       handle: async ({ caller: { scope }, query }) => {
         const range = rangeOf(query, time.wallMs(), daysDefault);
-        const { total, groups } = await store.inTenant(scope, (tx) =>
-          usageTotals(scope, tx, { ...range, ...partsOf(range) }, query.group_by),
-        );
+        const parts = { ...range, ...partsOf(range) };
+        const { total, groups, days } = await store.inTenant(scope, async (tx) => {
+          const report = await usageTotals(scope, tx, parts, query.group_by);
+          if (query.by_day !== true) return { ...report, days: undefined };
+          const costliest = report.groups.slice(0, groupsByDayMax).map(({ key }) => key);
+          return { ...report, days: await usageDays(scope, tx, parts, query.group_by, costliest) };
+        });
         const labelOf = await labelsOf(
           names,
           scope,
           query.group_by,
           groups.map(({ key }) => key),
         );
-        const labelled = groups.map((group) => ({ ...group, label: labelOf(group.key) }));
+        const labelled = groups.map((group) => {
+          const ofDays = days?.get(group.key);
+          return { ...group, label: labelOf(group.key), ...(ofDays !== undefined && { days: [...ofDays] }) };
+        });
         return { ...one({ currency: 'USD' as const, total, groups: labelled }), count: groups.length };
       },
     }),

@@ -10,7 +10,14 @@ export {
   installationTotals,
   totalsOfTenants,
 } from './installation.store.js';
-export { usageGroups, type UsageGroup, type UsageReport, usageTotals } from './totals.store.js';
+export {
+  type UsageDay,
+  usageDays,
+  usageGroups,
+  type UsageGroup,
+  type UsageReport,
+  usageTotals,
+} from './totals.store.js';
 export type { CallRow } from './calls.store.js';
 export { type ClosedRow, openedTable, type OpenedRow, type RecordedRow } from './usage.store.js';
 export { blankPreviews, blankPreviewsOfSession, forgetCalls, forgetUsage } from './retention.store.js';

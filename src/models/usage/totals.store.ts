@@ -14,6 +14,9 @@ const figures = {
 const totalsRow = z.object({ key: z.string().nullable(), is_total: z.boolean(), ...figures });
 export type UsageTotals = z.output<z.ZodObject<typeof figures>>;
 
+const dayRow = z.object({ key: z.string(), day: z.string(), ...figures });
+export type UsageDay = UsageTotals & { readonly day: string };
+
 export interface UsageReport {
   readonly total: UsageTotals;
   readonly groups: readonly (UsageTotals & { readonly key: string })[];
@@ -48,9 +51,52 @@ export interface UsageRange {
 export async function usageTotals(
   scope: TenantScope,
   tx: TenantTransaction,
-  { from, to, hours, days }: UsageRange,
+  range: UsageRange,
   group: UsageGroup,
 ): Promise<UsageReport> {
+  const rows = await tx.any(sql.type(totalsRow)`
+    with facts as (${factsOf(scope, range)}),
+    keyed as (select ${keys[group]} as key, f.calls, f.input_tokens, f.output_tokens, f.cost from facts f)
+    select key, grouping(key) = 1 as is_total, ${sums}
+    from keyed group by grouping sets ((key), ())
+    order by ${group === 'day' ? sql.fragment`key` : sql.fragment`sum(cost) desc, key`}`);
+  const total = rows.find(({ is_total: isTotal }) => isTotal);
+  return {
+    total: figuresOf(total ?? { calls: 0, input_tokens: 0, output_tokens: 0, cost: 0 }),
+    groups: rows.flatMap((row) => (row.is_total ? [] : [{ key: row.key ?? '', ...figuresOf(row) }])),
+  };
+}
+
+/** The same sums of some of the groups, day by day; a day (UTC) without calls has none. */
+export async function usageDays(
+  scope: TenantScope,
+  tx: TenantTransaction,
+  range: UsageRange,
+  group: UsageGroup,
+  chosen: readonly string[],
+): Promise<ReadonlyMap<string, readonly UsageDay[]>> {
+  const rows = await tx.any(sql.type(dayRow)`
+    with facts as (${factsOf(scope, range)}),
+    keyed as (
+      select ${keys[group]} as key, ${keys.day} as day, f.calls, f.input_tokens, f.output_tokens, f.cost from facts f
+    )
+    select key, day, ${sums} from keyed where key = any(${sql.array([...chosen], 'text')})
+    group by key, day order by day`);
+  const found = new Map<string, UsageDay[]>();
+  for (const { key, day, ...sum } of rows) {
+    const all = found.get(key) ?? [];
+    all.push({ day, ...figuresOf(sum) });
+    found.set(key, all);
+  }
+  return found;
+}
+
+const sums = sql.fragment`coalesce(sum(calls), 0)::int8 as calls,
+      coalesce(sum(input_tokens), 0)::int8 as input_tokens, coalesce(sum(output_tokens), 0)::int8 as output_tokens,
+      coalesce(sum(cost), 0)::float8 as cost`;
+
+/** The rows that the sums of a range are made of. */
+function factsOf(scope: TenantScope, { from, to, hours, days }: UsageRange) {
   const at = (moment: Date) => sql.fragment`${moment.toISOString()}::timestamptz`;
   // Days that are not summed yet are read as hours.
   const summed = sql.fragment`(select greatest(${at(days.from)}, least(${at(days.to)}, coalesce(max(summed_to), '-infinity')))
@@ -59,8 +105,7 @@ export async function usageTotals(
       select h.hour, h.agent_id, h.model, h.key_id, h.user_id, h.call_source, h.payer, h.ledger_calls as calls,
         h.ledger_input_tokens as input_tokens, h.ledger_output_tokens as output_tokens, h.ledger_cost as cost
       from call_hours h where h.tenant_id = ${scope.tenantId} and ${within} and h.payer <> 'none'`;
-  const rows = await tx.any(sql.type(totalsRow)`
-    with facts as (
+  return sql.fragment`
       select d.day as hour, d.agent_id, d.model, d.key_id, d.user_id, d.call_source, d.payer, d.calls, d.input_tokens,
         d.output_tokens, d.cost
       from ledger_days d where d.tenant_id = ${scope.tenantId} and d.day >= ${at(days.from)} and d.day < ${summed}
@@ -72,19 +117,7 @@ export async function usageTotals(
       from usage_rows u
       where u.tenant_id = ${scope.tenantId} and u.outcome is not null
         and ((u.opened_at >= ${at(from)} and u.opened_at < ${at(hours.from)})
-          or (u.opened_at >= ${at(hours.to)} and u.opened_at < ${at(to)}))
-    ),
-    keyed as (select ${keys[group]} as key, f.calls, f.input_tokens, f.output_tokens, f.cost from facts f)
-    select key, grouping(key) = 1 as is_total, coalesce(sum(calls), 0)::int8 as calls,
-      coalesce(sum(input_tokens), 0)::int8 as input_tokens, coalesce(sum(output_tokens), 0)::int8 as output_tokens,
-      coalesce(sum(cost), 0)::float8 as cost
-    from keyed group by grouping sets ((key), ())
-    order by ${group === 'day' ? sql.fragment`key` : sql.fragment`sum(cost) desc, key`}`);
-  const total = rows.find(({ is_total: isTotal }) => isTotal);
-  return {
-    total: figuresOf(total ?? { calls: 0, input_tokens: 0, output_tokens: 0, cost: 0 }),
-    groups: rows.flatMap((row) => (row.is_total ? [] : [{ key: row.key ?? '', ...figuresOf(row) }])),
-  };
+          or (u.opened_at >= ${at(hours.to)} and u.opened_at < ${at(to)}))`;
 }
 
 function figuresOf({ calls, input_tokens, output_tokens, cost }: UsageTotals): UsageTotals {

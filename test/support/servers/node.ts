@@ -35,6 +35,8 @@ export interface TestNodeOptions {
   readonly dataDir?: string;
   /** For tests of data shared between nodes: on a busy machine Redis may need longer than a caller waits. */
   readonly limits?: Partial<NonNullable<NodeParts['limits']>>;
+  /** How long before now the clock of the node begins. */
+  readonly agoMs?: number;
   /** Answers for DNS. */
   readonly lookUp?: (name: string, type: string) => Promise<unknown>;
 }
@@ -81,7 +83,7 @@ export async function startTestNode(
     level: 'debug',
     destination: { write: take, writeAscii: take, flushSync: () => undefined },
   });
-  const clock = movableTime();
+  const clock = movableTime(options.agoMs ?? 0);
   const node = await startNode({
     settings,
     nodeId: 'test-node',
@@ -107,14 +109,14 @@ export async function startTestNode(
   };
 }
 
-/** The machine's clock, which a test may set forward. Timers run on the real one. */
-function movableTime(): { time: Time; passMs: (milliseconds: number) => void } {
+/** The machine's clock, which begins earlier if asked, and which a test may set forward. Timers run on the real one. */
+function movableTime(agoMs: number): { time: Time; passMs: (milliseconds: number) => void } {
   let aheadMs = 0;
   return {
     time: {
       ...systemTime,
       monotonicMs: () => systemTime.monotonicMs() + aheadMs,
-      wallMs: () => systemTime.wallMs() + aheadMs,
+      wallMs: () => systemTime.wallMs() - agoMs + aheadMs,
     },
     passMs: (milliseconds) => {
       aheadMs += milliseconds;

@@ -5,6 +5,7 @@ import { usePages } from '../../api/queries';
 import { useAllowed } from '../../session/use-session';
 import { StatusBadge } from '../../ui/badge';
 import { Button } from '../../ui/button';
+import { CopyAs } from '../../ui/copy-as';
 import { type Column, PagedTable } from '../../ui/data-table';
 import { Filters, FilterSelect, FilterText } from '../../ui/filters';
 import { Page } from '../../ui/page';
@@ -43,7 +44,18 @@ function Agents() {
     <Page
       title="Agents"
       description="Assistants with a prompt, a model and tools. A published version serves; you edit the working copy."
-      actions={createButton}
+      actions={
+        <>
+          <CopyAs
+            request={{
+              method: 'GET',
+              path: status === undefined ? '/api/agents' : `/api/agents?status=${status}`,
+              mcp: { tool: 'list_agents', arguments: status === undefined ? {} : { status } },
+            }}
+          />
+          {createButton}
+        </>
+      }
     >
       <Filters>
         <FilterText label="Search" value={search} onChange={(text) => show({ search: text })} />

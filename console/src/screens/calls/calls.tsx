@@ -132,8 +132,13 @@ const columns: readonly Column<Call>[] = [
     ),
   },
   { title: 'Source', wideOnly: true, cell: ({ call_source: source }) => source },
-  { title: 'Tokens', numeric: true, cell: ({ total_tokens: tokens }) => count(tokens) },
-  { title: 'Cost', numeric: true, cell: ({ cost }) => dollars(cost) },
+  {
+    title: 'Tokens',
+    numeric: true,
+    wideOnly: true,
+    cell: ({ total_tokens: tokens }) => count(tokens),
+  },
+  { title: 'Cost', numeric: true, wideOnly: true, cell: ({ cost }) => dollars(cost) },
   { title: 'Took', numeric: true, wideOnly: true, cell: ({ response_time_ms: ms }) => duration(ms) },
   { title: 'When', cell: ({ timestamp }) => <Time at={timestamp} /> },
 ];

@@ -6,6 +6,7 @@ import { useKey } from '../../api/queries';
 import { useAllowed } from '../../session/use-session';
 import { Badge } from '../../ui/badge';
 import { Button } from '../../ui/button';
+import { channelName } from '../../ui/channel';
 import { CopyAs } from '../../ui/copy-as';
 import { count } from '../../ui/numbers';
 import { Card, Facts, Page } from '../../ui/page';
@@ -58,7 +59,7 @@ function Consumer({ consumerKey }: { readonly consumerKey: string }) {
               />
               <DenyButton consumerKey={consumerKey} blocked={data.blocked} />
               {mayErase && (
-                <Button kind="danger" onClick={() => setErasing(true)}>
+                <Button kind="dangerous" onClick={() => setErasing(true)}>
                   Erase
                 </Button>
               )}
@@ -77,7 +78,7 @@ function Consumer({ consumerKey }: { readonly consumerKey: string }) {
                   ...(data.blocked && data.blocked_reason != null
                     ? [['Denied for', data.blocked_reason] as const]
                     : []),
-                  ['Channels', data.channels.join(', ') || '–'],
+                  ['Channels', data.channels.map(channelName).join(', ') || '–'],
                   ['Conversations', count(data.total_sessions)],
                   ['Turns', count(data.total_turns)],
                   ['First seen', <Time key="first" at={data.first_seen} exactly />],

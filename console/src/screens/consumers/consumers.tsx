@@ -4,6 +4,7 @@ import { api, take } from '../../api/client';
 import { usePages } from '../../api/queries';
 import { useAllowed } from '../../session/use-session';
 import { Badge } from '../../ui/badge';
+import { channelName } from '../../ui/channel';
 import { CopyAs } from '../../ui/copy-as';
 import { type Column, PagedTable } from '../../ui/data-table';
 import { Filters, FilterSelect, FilterText } from '../../ui/filters';
@@ -41,7 +42,7 @@ const columns: readonly Column<Row>[] = [
       <code className="block max-w-60 truncate text-xs text-muted">{key}</code>
     ),
   },
-  { title: 'Channels', wideOnly: true, cell: ({ channels }) => channels.join(', ') },
+  { title: 'Channels', wideOnly: true, cell: ({ channels }) => channels.map(channelName).join(', ') },
   { title: 'Conversations', numeric: true, cell: ({ total_sessions: n }) => count(n) },
   { title: 'Turns', numeric: true, wideOnly: true, cell: ({ total_turns: n }) => count(n) },
   { title: 'Last seen', numeric: true, cell: ({ last_seen: at }) => <Time at={at} /> },

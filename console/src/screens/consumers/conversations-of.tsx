@@ -4,6 +4,7 @@ import { AgentName } from '../../ui/agent-name';
 import { api, take } from '../../api/client';
 import { usePages } from '../../api/queries';
 import { Badge, StatusBadge } from '../../ui/badge';
+import { channelName } from '../../ui/channel';
 import { type Column, PagedTable } from '../../ui/data-table';
 import { Empty } from '../../ui/states';
 import { Time } from '../../ui/time';
@@ -21,7 +22,7 @@ const columns: readonly Column<Row>[] = [
     ),
   },
   { title: 'Agent', cell: ({ agent_id: id }) => <AgentName id={id} /> },
-  { title: 'Channel', wideOnly: true, cell: ({ channel }) => channel },
+  { title: 'Channel', wideOnly: true, cell: ({ channel }) => channelName(channel) },
   {
     title: 'State',
     cell: ({ state, control_mode: mode }) =>

@@ -1,3 +1,4 @@
+import { channelName } from '../../ui/channel';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { api, take } from '../../api/client';
@@ -52,7 +53,7 @@ export function PersonCard({ consumerKey }: { readonly consumerKey: string }) {
             <Facts
               facts={[
                 ['Key', consumerKey],
-                ['Channels', data.channels.join(', ') || '–'],
+                ['Channels', data.channels.map(channelName).join(', ') || '–'],
                 ['Conversations', count(data.total_sessions)],
                 ['Turns', count(data.total_turns)],
                 ['First seen', <Time key="at" at={data.first_seen} />],

@@ -14,7 +14,7 @@ export function DeleteDatabase({ database: { id, name } }: { readonly database: 
   const { data: uses = [] } = useUses(id);
   return (
     <>
-      <Button kind="danger" onClick={() => setAsked(true)}>
+      <Button kind="dangerous" onClick={() => setAsked(true)}>
         Delete
       </Button>
       <Confirm

@@ -90,7 +90,7 @@ function ApprovalCard({ approval, changed }: { readonly approval: Approval; read
             <input
               aria-label="Reason, told to the model after a denial"
               placeholder="Reason, told to the model after a denial"
-              className={`${inputClass} min-w-48 flex-1`}
+              className={`${inputClass} min-w-full flex-1 2xl:min-w-80`}
               maxLength={1_000}
               value={reason}
               onChange={({ target }) => setReason(target.value)}
@@ -98,7 +98,7 @@ function ApprovalCard({ approval, changed }: { readonly approval: Approval; read
             <Button onClick={() => setEdit(edit === undefined ? given : undefined)}>
               {edit === undefined ? 'Edit arguments' : 'Keep arguments'}
             </Button>
-            <Button kind="danger" disabled={deciding.isPending} onClick={() => deciding.mutate('deny')}>
+            <Button kind="dangerous" disabled={deciding.isPending} onClick={() => deciding.mutate('deny')}>
               Deny
             </Button>
             <Button kind="primary" busy={deciding.isPending} onClick={() => deciding.mutate('approve')}>

@@ -2,6 +2,7 @@ import { ArrowLeft, PanelRight } from 'lucide-react';
 import { useAgentNames } from '../../api/agent-names';
 import { Badge, StatusBadge } from '../../ui/badge';
 import { IconButton } from '../../ui/button';
+import { channelName } from '../../ui/channel';
 import { Time } from '../../ui/time';
 import { ConversationActions } from './conversation-actions';
 import { type Conversation, nameOf } from './conversations';
@@ -29,17 +30,19 @@ export function ConversationHeader({
         <div className="md:hidden">
           <IconButton label="Back to the list" onClick={close} icon={<ArrowLeft size={16} aria-hidden />} />
         </div>
-        <div className="min-w-0 flex-1">
+        <div className="min-w-40 flex-1">
           <h2 className="truncate">{nameOf(session)}</h2>
-          <p className="truncate text-xs text-muted">
-            {names.get(session.agent_id) ?? 'Agent'} · {session.channel}
+          <p className="flex min-w-0 items-center gap-2 text-xs text-muted">
+            <span className="truncate">
+              {names.get(session.agent_id) ?? 'Agent'} · {channelName(session.channel)}
+            </span>
+            {mode === 'manual_handoff' ? (
+              <Badge tone="warn">{control.kind === 'suspend' ? 'suspended' : 'taken over'}</Badge>
+            ) : (
+              <StatusBadge status={state} />
+            )}
           </p>
         </div>
-        {mode === 'manual_handoff' ? (
-          <Badge tone="warn">{control.kind === 'suspend' ? 'suspended' : 'taken over'}</Badge>
-        ) : (
-          <StatusBadge status={state} />
-        )}
         <ConversationActions session={session} running={running} changed={changed} />
         <div className="xl:hidden">
           <IconButton

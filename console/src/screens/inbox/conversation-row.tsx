@@ -1,5 +1,6 @@
 import { Hand, Pause, ShieldQuestion } from 'lucide-react';
 import { type KeyboardEvent, memo } from 'react';
+import { channelName } from '../../ui/channel';
 import { cx } from '../../ui/cx';
 import { Time } from '../../ui/time';
 import { type Conversation, nameOf } from './conversations';
@@ -41,11 +42,11 @@ export const ConversationRow = memo(function ConversationRow({
         </span>
       </span>
       <span className="truncate text-sm text-muted">
-        {last == null ? 'No message yet' : `${prefixes[last.role]}${last.content}`}
+        {last == null ? 'No message yet' : `${prefixes[last.role]}${plainText(last.content)}`}
       </span>
       <span className="flex items-center gap-2 text-xs text-muted">
         <span className="min-w-0 flex-1 truncate">
-          {agent ?? 'Agent'} · {channel}
+          {agent ?? 'Agent'} · {channelName(channel)}
         </span>
         <Mark conversation={conversation} />
       </span>
@@ -54,6 +55,16 @@ export const ConversationRow = memo(function ConversationRow({
 });
 
 const prefixes = { user: '', assistant: '↳ ' } as const;
+
+/** One line of a message, without the marks of Markdown. */
+function plainText(content: string): string {
+  return content
+    .slice(0, 300)
+    .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll(/(\*\*|__|`)(.+?)\1/g, '$2')
+    .replaceAll(/^\s*(?:#{1,6}|>|[-*])\s+/gm, '')
+    .replaceAll(/\s+/g, ' ');
+}
 
 /** Why somebody should look at it. */
 function Mark({ conversation }: { readonly conversation: Conversation }) {

@@ -2,6 +2,7 @@ import { SlidersHorizontal } from 'lucide-react';
 import { useState } from 'react';
 import { useAgentNames } from '../../api/agent-names';
 import { Button } from '../../ui/button';
+import { channelName, channels } from '../../ui/channel';
 import { FilterSelect, FilterText } from '../../ui/filters';
 import { inputClass } from '../../ui/field';
 import type { InboxSearch, InboxState } from './search';
@@ -12,8 +13,6 @@ const stateNames: readonly (readonly [InboxState, string])[] = [
   ['active', 'Active'],
   ['ended', 'Ended'],
 ];
-
-const channels = ['chat', 'webhook', 'email', 'twilio', 'whatsapp_cloud', 'slack'];
 
 export function InboxFilters({
   search,
@@ -57,7 +56,10 @@ export function InboxFilters({
           <FilterSelect
             label="Channel"
             value={channel}
-            options={channel === undefined || channels.includes(channel) ? channels : [...channels, channel]}
+            options={(channel === undefined || channels.includes(channel)
+              ? channels
+              : [...channels, channel]
+            ).map((one) => [one, channelName(one)] as const)}
             onChange={(value) => change({ channel: value })}
           />
           <DayFilter label="From" value={from} onChange={(value) => change({ from: value })} />

@@ -1,6 +1,7 @@
 import { createLazyRoute, Link, Outlet } from '@tanstack/react-router';
 import { LogOut, Network, TriangleAlert, UsersRound, Building2 } from 'lucide-react';
 import { useValue } from '../../session/value';
+import { Brand } from '../../ui/brand';
 import { Button } from '../../ui/button';
 import type { FieldSpecs } from '../../ui/form/fields';
 import { Form } from '../../ui/form/form';
@@ -34,7 +35,8 @@ function Frame() {
       </a>
       <header className="sticky top-0 z-10 flex flex-wrap items-center gap-x-4 border-b border-line bg-surface px-3 md:h-12 md:flex-nowrap">
         <p className="flex h-12 items-center gap-2 text-base font-semibold">
-          Troupe <span className="text-sm font-normal text-muted">operator</span>
+          <Brand />
+          <span className="text-sm font-normal text-muted">operator</span>
         </p>
         <nav
           aria-label="Operator"
@@ -45,8 +47,9 @@ function Frame() {
               key={to}
               to={to}
               activeOptions={{ exact: to === '/operator', includeSearch: false }}
-              className="flex h-8 items-center gap-2 rounded-md px-2.5 text-sm text-text hover:bg-hover"
+              className="flex h-8 items-center gap-2 rounded-md px-2.5 text-sm"
               activeProps={{ className: 'bg-accent-soft text-accent font-medium' }}
+              inactiveProps={{ className: 'text-text hover:bg-hover' }}
             >
               <Icon size={16} aria-hidden className="max-sm:hidden" />
               {title}

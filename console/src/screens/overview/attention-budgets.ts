@@ -1,104 +1,30 @@
-import { api, take, tenantHeader } from '../../api/client';
+import * as budgets from '../../api/budgets';
 import { dollars } from '../../ui/numbers';
-import { type Attention, pageMax } from './attention-item';
-
-type Period = 'day' | 'month';
-interface Budget {
-  readonly usd: number;
-  readonly period: Period;
-}
+import type { Attention } from './attention-item';
 
 /** From this share on a budget is shown; the API tells its owners at the same one. */
 const noticedShare = 0.8;
 
-function startOf(period: Period): string {
-  const now = new Date();
-  const day = period === 'month' ? 1 : now.getUTCDate();
-  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), day)).toISOString();
-}
-
-function itemOf(id: string, of: string, { usd, period }: Budget, spent: number): readonly Attention[] {
-  const share = usd === 0 ? 1 : spent / usd;
-  if (share < noticedShare) return [];
-  const part = share >= 1 ? 'is spent' : `is spent to ${Math.floor(share * 100)} %`;
-  return [
-    {
-      id: `budget ${id}`,
-      tone: share >= 1 ? 'bad' : 'warn',
-      title: `The budget ${of} ${part}`,
-      detail: `${dollars(spent)} of ${dollars(usd)} this ${period}`,
-      path: '/usage',
-    },
-  ];
-}
-
-/** The tenant's own budget. */
-export async function tenantBudget(signal: AbortSignal): Promise<readonly Attention[]> {
-  const { data: plan } = await take(api.GET('/api/billing/plan', { signal }));
-  if (plan.budget === null) return [];
-  const query = { start_date: startOf(plan.budget.period) };
-  const { data: usage } = await take(api.GET('/api/billing/usage', { params: { query }, signal }));
-  return itemOf('tenant', 'of the tenant', plan.budget, usage.total.cost);
-}
-
-interface Budgeted {
-  readonly id: string;
-  readonly name: string;
-  readonly budget: Budget;
-}
-
-/** What each of them spent is read once for each period that one of them has. */
-async function shares(
-  group: 'key' | 'agent',
-  all: readonly Budgeted[],
-  signal: AbortSignal,
-): Promise<readonly Attention[]> {
-  const found = (['day', 'month'] as const).map(async (period) => {
-    const some = all.filter(({ budget }) => budget.period === period);
-    if (some.length === 0) return [];
-    const query = { start_date: startOf(period), group_by: group };
-    const { data } = await take(api.GET('/api/billing/usage', { params: { query }, signal }));
-    const costs = new Map(data.groups.map(({ key, cost }) => [key, cost]));
-    return some.flatMap(({ id, name, budget }) =>
-      itemOf(id, `of the ${group} ${name}`, budget, costs.get(id) ?? 0),
-    );
+function itemsOf(all: readonly budgets.SpentBudget[]): readonly Attention[] {
+  return all.flatMap((one) => {
+    const share = budgets.shareOf(one);
+    if (share < noticedShare) return [];
+    const { id, of, budget, spent } = one;
+    const part = share >= 1 ? 'is spent' : `is spent to ${Math.floor(share * 100)} %`;
+    return [
+      {
+        id: `budget ${id}`,
+        tone: share >= 1 ? ('bad' as const) : ('warn' as const),
+        title: `The budget of ${of} ${part}`,
+        detail: `${dollars(spent)} of ${dollars(budget.usd)} this ${budget.period}`,
+        path: '/usage',
+      },
+    ];
   });
-  return (await Promise.all(found)).flat();
 }
 
-export async function keyBudgets(signal: AbortSignal): Promise<readonly Attention[]> {
-  const query = { limit: pageMax };
-  const params = { query, header: tenantHeader() };
-  const { data } = await take(api.GET('/api/keys', { params, signal }));
-  const budgeted = data.flatMap(({ id, name, status, budget }) =>
-    status === 'active' && budget !== undefined ? [{ id, name, budget }] : [],
-  );
-  return shares('key', budgeted, signal);
-}
+type Read = (signal: AbortSignal) => Promise<readonly Attention[]>;
 
-/** The list of agents leaves their budgets out, so the costliest ones are read. */
-const agentsRead = 5;
-
-export async function agentBudgets(signal: AbortSignal): Promise<readonly Attention[]> {
-  const query = { start_date: startOf('month'), group_by: 'agent' } as const;
-  const { data: usage } = await take(api.GET('/api/billing/usage', { params: { query }, signal }));
-  const costly = usage.groups
-    // Direct calls have no agent.
-    .filter(({ key, cost }) => key !== '' && cost > 0)
-    .toSorted((a, b) => b.cost - a.cost)
-    .slice(0, agentsRead);
-  const read = costly.map(async ({ key }) => {
-    const path = { id: key };
-    const { data } = await take(api.GET('/api/agents/{id}', { params: { path }, signal }));
-    const budget = budgetIn(data.metadata['budget']);
-    return budget === undefined ? [] : [{ id: data.id, name: data.name, budget }];
-  });
-  return shares('agent', (await Promise.all(read)).flat(), signal);
-}
-
-/** `metadata.budget` of an agent is what somebody wrote there. */
-function budgetIn(value: unknown): Budget | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
-  const { usd, period } = value as Partial<Budget>;
-  return typeof usd === 'number' && (period === 'day' || period === 'month') ? { usd, period } : undefined;
-}
+export const tenantBudget: Read = async (signal) => itemsOf(await budgets.tenantBudget(signal));
+export const keyBudgets: Read = async (signal) => itemsOf(await budgets.keyBudgets(signal));
+export const agentBudgets: Read = async (signal) => itemsOf(await budgets.agentBudgets(signal));

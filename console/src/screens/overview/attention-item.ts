@@ -6,7 +6,7 @@ export interface Attention {
   readonly tone: Tone;
   readonly title: string;
   readonly detail: string;
-  /** The screen that shows it, where there is one. */
+  /** The address that shows it, with its filters. */
   readonly path: string;
 }
 

@@ -20,7 +20,7 @@ export function AttentionList() {
               Nothing waits for a person.
             </p>
           ) : (
-            <ul className="flex flex-col divide-y divide-line">
+            <ul className="-my-2 flex flex-col divide-y divide-line">
               {items.map((item) => (
                 <Item key={item.id} item={item} />
               ))}
@@ -33,11 +33,18 @@ export function AttentionList() {
 }
 
 function Item({ item: { tone, title, detail, path } }: { readonly item: Attention }) {
+  const [to, query] = path.split('?');
   return (
     <li className="flex items-start gap-3 py-2 text-sm">
-      <Badge tone={tone}>{words[tone]}</Badge>
+      <span className="w-14 shrink-0">
+        <Badge tone={tone}>{words[tone]}</Badge>
+      </span>
       <div className="min-w-0">
-        <Link to={path} className="font-medium text-accent hover:underline">
+        <Link
+          to={to}
+          search={Object.fromEntries(new URLSearchParams(query)) as never}
+          className="font-medium text-accent hover:underline"
+        >
           {title}
         </Link>
         <p className="text-muted wrap-anywhere">{detail}</p>

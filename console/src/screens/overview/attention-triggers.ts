@@ -38,7 +38,7 @@ export async function triggers(signal: AbortSignal): Promise<readonly Attention[
       tone: 'bad' as const,
       title: `The trigger ${nameOf(id)} failed ${number} ${number === 1 ? 'time' : 'times'} in the last day`,
       detail: 'Its executions say why.',
-      path: `/triggers/${id}`,
+      path: `/triggers/${id}?tab=executions&status=failed`,
     })),
   ];
 }

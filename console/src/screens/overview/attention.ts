@@ -3,6 +3,7 @@ import { api, take } from '../../api/client';
 import { useKey } from '../../api/queries';
 import { useAllowed } from '../../session/use-session';
 import { agentBudgets, keyBudgets, tenantBudget } from './attention-budgets';
+import { deliveries } from './attention-deliveries';
 import { type Attention, many, nextOf, pageMax, plural } from './attention-item';
 import { triggers } from './attention-triggers';
 import { refreshMs } from './figures';
@@ -23,7 +24,7 @@ async function approvals(signal: AbortSignal): Promise<readonly Attention[]> {
       tone: 'warn',
       title: `${number} ${plural(number, 'tool call waits', 'tool calls wait')} for a decision`,
       detail: tools,
-      path: '/inbox',
+      path: '/inbox?state=approval',
     },
   ];
 }
@@ -43,27 +44,7 @@ async function handoffs(signal: AbortSignal): Promise<readonly Attention[]> {
       tone: 'accent',
       title: `${number} ${plural(number, 'conversation is', 'conversations are')} with people`,
       detail: 'The agent is silent until somebody resumes it.',
-      path: '/inbox',
-    },
-  ];
-}
-
-async function deliveries(signal: AbortSignal): Promise<readonly Attention[]> {
-  const { data, ...page } = await take(
-    api.GET('/api/v1/deliveries', {
-      params: { query: { status: 'delivery_failed', limit: pageMax } },
-      signal,
-    }),
-  );
-  if (data.length === 0) return [];
-  const number = many(data, nextOf(page));
-  return [
-    {
-      id: 'deliveries',
-      tone: 'bad',
-      title: `${number} ${plural(number, 'answer was', 'answers were')} not delivered`,
-      detail: data[0]?.last_error ?? 'The receiver refused them.',
-      path: '/triggers',
+      path: '/inbox?state=waiting',
     },
   ];
 }

@@ -117,7 +117,7 @@ function DeleteSecret({
   const isUsed = references.length > 0;
   return (
     <>
-      <Button kind="danger" className="ml-auto" onClick={() => setAsked(true)}>
+      <Button kind="dangerous" className="ml-auto" onClick={() => setAsked(true)}>
         Delete
       </Button>
       <Confirm

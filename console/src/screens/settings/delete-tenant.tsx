@@ -35,7 +35,7 @@ export function DeleteTenant() {
           that moment no key and no trigger works, and running turns are cancelled. Nothing brings it back;
           export first what you need.
         </p>
-        <Button kind="danger" onClick={() => setAsking(true)}>
+        <Button kind="dangerous" onClick={() => setAsking(true)}>
           Delete the tenant
         </Button>
       </div>

@@ -37,11 +37,15 @@ function TenantSettings() {
       <Loaded query={query}>
         {({ data }) => (
           <div className="grid items-start gap-4 lg:grid-cols-2">
-            <GeneralForm tenant={data} />
-            <RetentionForm tenant={data} />
-            <AliasesForm tenant={data} />
-            <ExportCard />
-            <DeleteTenant />
+            <div className="flex min-w-0 flex-col gap-4">
+              <GeneralForm tenant={data} />
+              <AliasesForm tenant={data} />
+              <DeleteTenant />
+            </div>
+            <div className="flex min-w-0 flex-col gap-4">
+              <RetentionForm tenant={data} />
+              <ExportCard />
+            </div>
           </div>
         )}
       </Loaded>

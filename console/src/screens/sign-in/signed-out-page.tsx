@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect } from 'react';
+import { Brand } from '../../ui/brand';
 
 /** One narrow column, for people who are not signed in. */
 export function SignedOutPage({ title, children }: { readonly title: string; readonly children: ReactNode }) {
@@ -7,8 +8,8 @@ export function SignedOutPage({ title, children }: { readonly title: string; rea
   }, [title]);
   return (
     <main id="content" className="flex min-h-dvh items-center justify-center p-4">
-      <div className="w-full max-w-sm rounded-xl border border-line bg-surface p-6">
-        <p className="text-sm font-medium text-muted">Troupe</p>
+      <div className="w-full max-w-sm rounded-xl border border-line bg-surface p-6 shadow-sm [&_button[type=submit]]:w-full">
+        <Brand className="mb-5" />
         <h1 className="mb-4">{title}</h1>
         {children}
       </div>

@@ -1,6 +1,7 @@
 import { Code } from '../../ui/json-view';
 import { Card } from '../../ui/page';
 import { Time } from '../../ui/time';
+import { ChannelSettings } from './channel-settings';
 import { settingAt } from './config';
 import type { TriggerType } from './routes';
 import type { Config } from './types';
@@ -30,7 +31,7 @@ export function Connect({
   }
   const address = url ?? `${location.origin}/api/triggers/webhook/${id}`;
   const channel = settingAt(config, 'channel.type');
-  if (typeof channel === 'string') return <Channel channel={channel} address={address} />;
+  if (typeof channel === 'string') return <ChannelSettings channel={channel} address={address} />;
   const auth = settingAt(config, 'auth.type');
   return (
     <Card title="Send a request">
@@ -66,39 +67,6 @@ function curlOf(address: string, auth: string): string {
     `  -H "X-Webhook-Signature: sha256=$signature" ${json} \\`,
     `  -d "$body"`,
   ].join('\n');
-}
-
-const steps: Readonly<Record<string, readonly string[]>> = {
-  slack: [
-    'Open your app at api.slack.com/apps and go to Event Subscriptions.',
-    'Switch events on and paste this address as Request URL. Slack verifies it at once.',
-    'Subscribe to the bot events app_mention and message.im, save, and install the app again.',
-  ],
-  whatsapp_cloud: [
-    'Open your app at developers.facebook.com and go to WhatsApp, Configuration.',
-    'Paste this address as Callback URL and the webhook secret of this trigger as Verify token.',
-    'Subscribe to the field messages.',
-  ],
-  twilio: [
-    'Open the number in the console of Twilio and go to Messaging configuration.',
-    'Paste this address at "A message comes in", with the method HTTP POST.',
-    'Save. Twilio signs its requests with the auth token of your secret.',
-  ],
-};
-
-function Channel({ channel, address }: { readonly channel: string; readonly address: string }) {
-  return (
-    <Card title="Settings of the channel">
-      <div className="flex flex-col gap-3">
-        <Code text={address} label="address" />
-        <ol className="list-decimal pl-5 text-sm">
-          {(steps[channel] ?? []).map((step) => (
-            <li key={step}>{step}</li>
-          ))}
-        </ol>
-      </div>
-    </Card>
-  );
 }
 
 function MailAddress({ id, config }: { readonly id: string; readonly config: Config }) {

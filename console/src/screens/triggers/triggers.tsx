@@ -7,6 +7,7 @@ import { useKey, usePages } from '../../api/queries';
 import { useAllowed } from '../../session/use-session';
 import { Badge } from '../../ui/badge';
 import { buttonClass } from '../../ui/button';
+import { CopyAs } from '../../ui/copy-as';
 import { type Column, PagedTable } from '../../ui/data-table';
 import { Filters, FilterSelect } from '../../ui/filters';
 import { count } from '../../ui/numbers';
@@ -42,7 +43,18 @@ function Triggers() {
     <Page
       title="Triggers"
       description="What starts agents from outside: webhooks and channels, mail, times, rows of databases."
-      actions={button}
+      actions={
+        <>
+          <CopyAs
+            request={{
+              method: 'GET',
+              path: type === undefined ? '/api/triggers' : `/api/triggers?trigger_type=${type}`,
+              mcp: { tool: 'list_triggers', arguments: type === undefined ? {} : { trigger_type: type } },
+            }}
+          />
+          {button}
+        </>
+      }
     >
       <Stats />
       <Filters>

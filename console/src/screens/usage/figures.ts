@@ -17,17 +17,12 @@ export function lastDays(days: number, nowMs = Date.now()): Range {
   return { start_date: dayOf(nowMs - (days - 1) * dayMs), end_date: dayOf(nowMs) };
 }
 
-/** The day or month in which a budget counts now. */
-export function periodOf(period: 'day' | 'month', nowMs = Date.now()): Range {
-  const today = dayOf(nowMs);
-  return { start_date: period === 'day' ? today : `${today.slice(0, 8)}01`, end_date: today };
-}
-
-export function useUsage(range: Range, by: Grouping) {
+/** `byDay`: the days of the costliest groups too. */
+export function useUsage(range: Range, by: Grouping, byDay = false) {
   return useQuery({
-    queryKey: useKey('usage', range, by),
+    queryKey: useKey('usage', range, by, byDay),
     queryFn: async ({ signal }) => {
-      const query = { ...range, group_by: by };
+      const query = { ...range, group_by: by, ...(byDay && { by_day: 'true' as const }) };
       const { data } = await take(api.GET('/api/billing/usage', { params: { query }, signal }));
       return data;
     },
@@ -37,8 +32,11 @@ export function useUsage(range: Range, by: Grouping) {
 export type Usage = NonNullable<ReturnType<typeof useUsage>['data']>;
 export type UsageGroup = Usage['groups'][number];
 
-/** Every day of the range in order; the API leaves out days without calls. */
-export function everyDay(groups: readonly UsageGroup[], { start_date, end_date }: Range) {
+/** Every day of the range in order; the API leaves out days without calls. The key of a row is its day. */
+export function everyDay(
+  groups: readonly Pick<UsageGroup, 'key' | 'cost' | 'input_tokens' | 'output_tokens'>[],
+  { start_date, end_date }: Range,
+) {
   const known = new Map(groups.map((group) => [group.key.slice(0, 10), group]));
   const days: { readonly at: number; readonly cost: number; readonly tokens: number }[] = [];
   for (let ms = Date.parse(start_date); ms <= Date.parse(end_date); ms += dayMs) {

@@ -1,7 +1,7 @@
 import { type Column, DataTable } from '../../ui/data-table';
 import { count, dollars, percent } from '../../ui/numbers';
 import { Loaded } from '../../ui/states';
-import { type Range, type UsageGroup, useUsage } from './figures';
+import type { UsageGroup, useUsage } from './figures';
 import type { Grouping } from './routes';
 
 const columnsOf = (by: Grouping, total: number): readonly Column<UsageGroup>[] => [
@@ -14,7 +14,7 @@ const columnsOf = (by: Grouping, total: number): readonly Column<UsageGroup>[] =
     title: 'Share',
     numeric: true,
     wideOnly: true,
-    cell: ({ cost }) => (total === 0 ? '—' : percent((cost / total) * 100)),
+    cell: ({ cost }) => <Share share={total === 0 ? undefined : cost / total} />,
   },
   { title: 'Calls', numeric: true, cell: ({ calls }) => count(calls) },
   {
@@ -31,9 +31,27 @@ const columnsOf = (by: Grouping, total: number): readonly Column<UsageGroup>[] =
   },
 ];
 
+/** The bar says at a glance what the number says exactly. */
+function Share({ share }: { readonly share: number | undefined }) {
+  if (share === undefined) return '—';
+  return (
+    <span className="flex items-center justify-end gap-2 whitespace-nowrap">
+      <span aria-hidden className="h-1.5 w-16 overflow-hidden rounded-full bg-hover">
+        <span className="block h-full rounded-full bg-accent" style={{ width: `${share * 100}%` }} />
+      </span>
+      <span className="w-14">{percent(share * 100)}</span>
+    </span>
+  );
+}
+
 /** Most expensive first; days by date. */
-export function GroupTable({ range, by }: { readonly range: Range; readonly by: Grouping }) {
-  const query = useUsage(range, by);
+export function GroupTable({
+  query,
+  by,
+}: {
+  readonly query: ReturnType<typeof useUsage>;
+  readonly by: Grouping;
+}) {
   return (
     <Loaded query={query}>
       {({ groups, total }) =>

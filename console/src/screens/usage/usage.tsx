@@ -1,5 +1,6 @@
 import { createLazyRoute, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
+import { useAgentNames } from '../../api/agent-names';
 import { useAllowed } from '../../session/use-session';
 import { CopyAs } from '../../ui/copy-as';
 import { Choice } from '../../ui/choice';
@@ -9,9 +10,10 @@ import { Forbidden, Loaded } from '../../ui/states';
 import { TimeSeries } from '../../ui/time-series';
 import { BudgetCard } from './budget-card';
 import { CsvButton } from './csv-button';
-import { everyDay, lastDays, type Range, type Usage, useUsage } from './figures';
+import { lastDays, type Range, type Usage, useUsage } from './figures';
 import { GroupTable } from './group-table';
-import { groupings, spans } from './routes';
+import { dayCharts } from './parts-by-day';
+import { type Grouping, groupings, spans } from './routes';
 
 export const Route = createLazyRoute('/frame/usage')({ component: UsageAndCost });
 
@@ -21,6 +23,7 @@ function UsageAndCost() {
   const navigate = useNavigate({ from: '/usage' });
   const range = useMemo(() => lastDays(days), [days]);
   const byDay = useUsage(range, 'day');
+  const groups = useNamedGroups(range, by);
   if (!useAllowed('billing:read')) {
     return (
       <Page title="Usage and cost">
@@ -61,7 +64,7 @@ function UsageAndCost() {
         {(usage) => (
           <>
             <Totals usage={usage} />
-            <Days usage={usage} range={range} />
+            <Days usage={usage} groups={by === 'day' ? undefined : groups.data} range={range} by={by} />
           </>
         )}
       </Loaded>
@@ -82,10 +85,27 @@ function UsageAndCost() {
           />
         }
       >
-        <GroupTable range={range} by={by} />
+        <GroupTable query={groups} by={by} />
       </Card>
     </Page>
   );
+}
+
+/** The groups of the period; agents under the names that people know. */
+function useNamedGroups(range: Range, by: Grouping) {
+  const names = useAgentNames();
+  const query = useUsage(range, by, by !== 'day');
+  const data = useMemo(
+    () =>
+      by === 'agent' && query.data !== undefined
+        ? {
+            ...query.data,
+            groups: query.data.groups.map((one) => ({ ...one, label: names.get(one.key) ?? one.label })),
+          }
+        : query.data,
+    [by, query.data, names],
+  );
+  return { ...query, data } as typeof query;
 }
 
 function Totals({ usage: { total } }: { readonly usage: Usage }) {
@@ -107,22 +127,26 @@ function Totals({ usage: { total } }: { readonly usage: Usage }) {
   );
 }
 
-function Days({ usage, range }: { readonly usage: Usage; readonly range: Range }) {
-  const { times, cost, tokens } = useMemo(() => {
-    const days = everyDay(usage.groups, range);
-    return {
-      times: days.map(({ at }) => at),
-      cost: [{ label: 'Cost', colour: '--accent', values: days.map((day) => day.cost) }],
-      tokens: [{ label: 'Tokens', colour: '--accent', values: days.map((day) => day.tokens) }],
-    };
-  }, [usage, range]);
+function Days({
+  usage,
+  groups,
+  range,
+  by,
+}: {
+  readonly usage: Usage;
+  readonly groups: Usage | undefined;
+  readonly range: Range;
+  readonly by: Grouping;
+}) {
+  const { times, cost, tokens } = useMemo(() => dayCharts(usage, groups, range), [usage, groups, range]);
+  const words = by === 'day' ? 'by day' : `by day and ${by}`;
   return (
     <div className="grid gap-4 lg:grid-cols-2">
-      <Card title="Cost">
-        <TimeSeries label="Cost by day" times={times} series={cost} format={dollars} bars />
+      <Card title={`Cost ${words}`}>
+        <TimeSeries label={`Cost ${words}`} times={times} series={cost} format={dollars} bars />
       </Card>
-      <Card title="Tokens">
-        <TimeSeries label="Tokens by day" times={times} series={tokens} format={shortCount} bars />
+      <Card title={`Tokens ${words}`}>
+        <TimeSeries label={`Tokens ${words}`} times={times} series={tokens} format={shortCount} bars />
       </Card>
     </div>
   );

@@ -11,6 +11,7 @@ import { dollars, shortCount } from '../../../ui/numbers';
 import { Page } from '../../../ui/page';
 import { Empty, Forbidden, Loaded } from '../../../ui/states';
 import { comparedMax } from '../routes';
+import { Capabilities } from './capabilities';
 
 export const Route = createLazyRoute('/frame/models')({ component: Models });
 
@@ -132,7 +133,7 @@ function columnsOf({ chosen, choose }: Choice): readonly Column<Model>[] {
     {
       title: 'Takes',
       wideOnly: true,
-      cell: ({ capabilities }) => capabilities.join(', ').replaceAll('_', ' '),
+      cell: ({ capabilities }) => <Capabilities of={capabilities} />,
     },
   ];
   if (chosen === undefined || choose === undefined) return columns;

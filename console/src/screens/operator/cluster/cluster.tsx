@@ -1,4 +1,5 @@
 import { createLazyRoute } from '@tanstack/react-router';
+import { CopyAs } from '../../../ui/copy-as';
 import { LivenessMark } from '../../../ui/liveness-mark';
 import { count } from '../../../ui/numbers';
 import { Card, Page } from '../../../ui/page';
@@ -23,7 +24,12 @@ function ClusterScreen() {
     <Page
       title="Cluster"
       description="Which node owns which part of the actors, how busy it is, and what moved."
-      actions={<LivenessMark liveness={liveness} />}
+      actions={
+        <>
+          <LivenessMark liveness={liveness} />
+          <CopyAs request={{ method: 'GET', path: '/api/v1/cluster', operator: true }} />
+        </>
+      }
     >
       <Loaded query={query}>
         {(data) => (

@@ -27,7 +27,7 @@ export function TenantActions({
         <Button onClick={() => setAsked('suspend')}>Suspend</Button>
       )}
       <Button onClick={() => setAsked('rotate')}>New data key</Button>
-      <Button kind="danger" className="ml-auto" onClick={() => setAsked('delete')}>
+      <Button kind="dangerous" className="ml-auto" onClick={() => setAsked('delete')}>
         Delete
       </Button>
       {asked === 'suspend' && <Suspend {...dialog} />}

@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { api, take } from '../../../api/client';
-import { queries, useKey } from '../../../api/queries';
-import { useSessionChanges } from '../../../api/session-changes';
+import { liveEveryMs, useKey } from '../../../api/queries';
 import { useAllowed } from '../../../session/use-session';
-import { Button } from '../../../ui/button';
 import { type Column, DataTable } from '../../../ui/data-table';
+import { LivenessMark } from '../../../ui/liveness-mark';
 import { count } from '../../../ui/numbers';
 import { Empty, Forbidden, Loaded } from '../../../ui/states';
 import { Time } from '../../../ui/time';
@@ -18,9 +18,16 @@ interface Buffer {
 }
 
 const columns: readonly Column<Buffer>[] = [
-  { title: 'Conversation', cell: ({ session_id: id }) => <code className="font-mono text-xs">{id}</code> },
+  {
+    title: 'Conversation',
+    cell: ({ session_id: id }) => (
+      <Link to="/inbox" search={{ session: id }} className="font-mono text-xs text-accent hover:underline">
+        {id}
+      </Link>
+    ),
+  },
   { title: 'Messages', numeric: true, cell: ({ messages }) => count(messages) },
-  { title: 'Runs', numeric: true, cell: ({ due_at: at }) => <Time at={at} exactly /> },
+  { title: 'Runs', numeric: true, cell: ({ due_at: at }) => <Time at={at} /> },
 ];
 
 /** Messages that wait for others of their conversation. */
@@ -29,17 +36,15 @@ export function Buffers({ trigger }: { readonly trigger: Trigger }) {
   return <List trigger={trigger} />;
 }
 
-function List({ trigger: { id, agent_id: agentId, trigger_config: config } }: { readonly trigger: Trigger }) {
-  const key = useKey('triggers', id, 'buffers');
+/** No event tells of a message that joins a buffer, so the list is read again while somebody looks (decision 0162). */
+function List({ trigger: { id, trigger_config: config } }: { readonly trigger: Trigger }) {
   const query = useQuery({
-    queryKey: key,
+    queryKey: useKey('triggers', id, 'buffers'),
     queryFn: ({ signal }) =>
       take(api.GET('/api/triggers/{id}/buffers', { params: { path: { id } }, signal })),
     staleTime: 0,
+    refetchInterval: liveEveryMs,
   });
-  const refresh = (): void => void queries.invalidateQueries({ queryKey: key });
-  // A buffer that ends starts a turn, which changes a session.
-  useSessionChanges(agentId, refresh);
   const isOn = settingAt(config, 'execution.message_buffer.enabled') === true;
   return (
     <div className="flex flex-col gap-3">
@@ -49,7 +54,7 @@ function List({ trigger: { id, agent_id: agentId, trigger_config: config } }: { 
             ? 'Messages that follow each other wait for a moment and run as one.'
             : 'Gathering of messages is off; the settings switch it on.'}
         </p>
-        <Button onClick={refresh}>Look again</Button>
+        <LivenessMark liveness={query.isError ? 'connecting' : 'live'} />
       </div>
       <Loaded query={query}>
         {({ data }) =>

@@ -5,6 +5,7 @@ import { queries, useKey } from '../../../api/queries';
 import { useAllowed } from '../../../session/use-session';
 import { Badge } from '../../../ui/badge';
 import { Button } from '../../../ui/button';
+import { CopyAs } from '../../../ui/copy-as';
 import { FormProblem } from '../../../ui/field';
 import { JsonField } from '../../../ui/json-field';
 import { JsonView } from '../../../ui/json-view';
@@ -60,6 +61,14 @@ export function DryRun({ trigger }: { readonly trigger: Trigger }) {
           <JsonField label="Sample payload" value={payload} onChange={setPayload} />
           <FormProblem error={dry.error ?? run.error} />
           <div className="flex flex-wrap justify-end gap-2">
+            <CopyAs
+              request={{
+                method: 'POST',
+                path: `/api/triggers/${trigger.id}/test`,
+                body: { payload },
+                mcp: { tool: 'test_trigger', arguments: { trigger_id: trigger.id, payload } },
+              }}
+            />
             {mayInvoke && (
               <Button busy={run.isPending} onClick={() => run.mutate()}>
                 Run it really

@@ -1,7 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { api, take } from '../../../api/client';
 import { useKey } from '../../../api/queries';
+import { useAllowed } from '../../../session/use-session';
 import { StatusBadge } from '../../../ui/badge';
+import { buttonClass } from '../../../ui/button';
 import { DataTable, type Column } from '../../../ui/data-table';
 import { Dialog } from '../../../ui/dialog';
 import { JsonView } from '../../../ui/json-view';
@@ -84,6 +87,7 @@ function Content({ execution }: { readonly execution: ExecutionDetail }) {
           ['Answer', <Text key="out" text={execution.output_preview} />],
         ]}
       />
+      <Further execution={execution} />
       {execution.buffered_messages.length > 0 && (
         <section aria-label="Gathered messages">
           <h3 className="mb-1 text-sm font-medium">Gathered messages</h3>
@@ -124,6 +128,23 @@ function Content({ execution }: { readonly execution: ExecutionDetail }) {
           <h3 className="mb-1 text-sm font-medium">Context</h3>
           <JsonView value={execution.context} label="context" />
         </section>
+      )}
+    </div>
+  );
+}
+
+/** The turn with its waterfall, and the conversation that it belongs to. */
+function Further({ execution: { id, session_id: session } }: { readonly execution: ExecutionDetail }) {
+  const maySeeSessions = useAllowed('sessions:read');
+  return (
+    <div className="flex flex-wrap gap-2">
+      <Link to="/turns/$executionId" params={{ executionId: id }} className={buttonClass()}>
+        Open the turn
+      </Link>
+      {session !== null && maySeeSessions && (
+        <Link to="/inbox" search={{ session }} className={buttonClass()}>
+          Open the conversation
+        </Link>
       )}
     </div>
   );

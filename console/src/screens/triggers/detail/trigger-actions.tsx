@@ -35,7 +35,7 @@ export function TriggerActions({ trigger: { id, name, enabled } }: { readonly tr
         </Button>
       )}
       {mayDelete && (
-        <Button kind="danger" onClick={() => setDeleting(true)}>
+        <Button kind="dangerous" onClick={() => setDeleting(true)}>
           Delete
         </Button>
       )}

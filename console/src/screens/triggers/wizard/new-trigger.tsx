@@ -1,8 +1,10 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import type { paths } from '#api/openapi';
 import { api, take } from '../../../api/client';
 import { queries, useKey } from '../../../api/queries';
+import { useAllowed } from '../../../session/use-session';
 import { Button } from '../../../ui/button';
 import { FormProblem, problemOf } from '../../../ui/field';
 import type { FieldSpecs } from '../../../ui/form/fields';
@@ -38,6 +40,7 @@ export function NewTrigger({ kind, onMade }: { readonly kind: Kind; readonly onM
   const [agentId, setAgentId] = useState('');
   const [config, setConfig] = useState<Config>(kind.config);
   const key = useKey('triggers');
+  const mayAddSecrets = useAllowed('secrets:write');
   const agents = useQuery({
     queryKey: useKey('agents', 'published'),
     queryFn: ({ signal }) =>
@@ -72,7 +75,15 @@ export function NewTrigger({ kind, onMade }: { readonly kind: Kind; readonly onM
       </Card>
       {kind.secret !== undefined && (
         <p className="rounded-md bg-accent-soft px-3 py-2 text-sm">
-          First store what {kind.title} gave you as a secret: <code className="font-mono">{kind.secret}</code>
+          First store what {kind.title} gave you as{' '}
+          {mayAddSecrets ? (
+            <Link to="/secrets" search={{ create: true }} className="text-accent underline">
+              a secret
+            </Link>
+          ) : (
+            'a secret'
+          )}
+          : <code className="font-mono">{kind.secret}</code>
         </p>
       )}
       <ConfigForm type={kind.type} config={config} onChange={setConfig} error={error} />
