@@ -57,7 +57,7 @@ export default defineConfig({
           groups: [
             {
               name: 'addresses',
-              test: /console\/src\/(?:screens\/.*routes|frame\/\w+-route|frame\/entries)\.tsx?$/,
+              test: /console\/src\/(?:screens\/.*routes|routing\/\w+|frame\/entries)\.tsx?$/,
             },
             { name: 'icons', test: /node_modules\/lucide-react/ },
           ],
