@@ -22,7 +22,7 @@ export function useUsage(range: Range, by: Grouping, byDay = false) {
   return useQuery({
     queryKey: useKey('usage', range, by, byDay),
     queryFn: async ({ signal }) => {
-      const query = { ...range, group_by: by, ...(byDay && { by_day: 'true' as const }) };
+      const query = { ...range, group_by: by, ...(byDay && { by_day: true }) };
       const { data } = await take(api.GET('/api/billing/usage', { params: { query }, signal }));
       return data;
     },
