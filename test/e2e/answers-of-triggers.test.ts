@@ -141,7 +141,7 @@ test('a new row of a table is answered at the callback, in chunks, and a timeout
   const receiver = await startToolServer(t, (_request, response) =>
     answerJson(response, {}, refusals-- > 0 ? 503 : 200),
   );
-  const onRows = (path: string, callback: object, template = 'Guest {{ guest }}') =>
+  const onRows = (path: string, callback: object, template = 'Guest {{ guest }}', timeout_ms?: number) =>
     createTrigger(
       node,
       {
@@ -151,7 +151,7 @@ test('a new row of a table is answered at the callback, in chunks, and a timeout
         poll_ms: 100,
         message_template: template,
         execution: {
-          timeout_ms: 1_000,
+          timeout_ms,
           callback: { url: `${receiver.url}/${path}`, ...callback },
           split_config: { enabled: true, max_chunk_size: 100, inter_chunk_delay_ms: 0 },
         },
@@ -176,8 +176,8 @@ test('a new row of a table is answered at the callback, in chunks, and a timeout
   const { agent_id: agent } = node.bootstrap;
   await asOwner(node, 'PATCH', `/api/agents/${agent}`, { llm_config: { model: 'sim.lorem-2-8000' } });
   await asOwner(node, 'POST', `/api/agents/${agent}/publish`, {});
-  const loud = await onRows('loud', { send_failures: true });
-  await onRows('quiet', {});
+  const loud = await onRows('loud', { send_failures: true }, undefined, 1_000);
+  await onRows('quiet', {}, undefined, 1_000);
   await client.query("insert into visits values (2, 'Bob')");
   await eventually(() => heard('loud').length === 1 && heard('quiet').length === 1, { everyMs: 100 });
   const [told] = await executionsOf(node, loud);

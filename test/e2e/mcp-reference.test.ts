@@ -72,7 +72,7 @@ test.serial(
     }
     const guide = (name: string) => read(`platform://docs/${name}`);
     for (const name of [...reservedNames, 'reserved_key', 'attachments'])
-      t.true((await guide('context-and-bindings')).includes(`${name}`), name);
+      t.true((await guide('context-and-bindings')).includes(name), name);
     for (const event of [
       'metadata',
       'status',
