@@ -22,7 +22,6 @@ const openRelations: Readonly<Record<string, string>> = {
   'src/infra/storage/batch-target.ts': 'the first argument of `insertText`, or the `table` beside `columns`',
   'src/infra/storage/removal.ts': 'its callers name the table in a fragment',
   'src/models/usage/hours.store.ts': 'parts of the statement that contains it',
-  'src/models/usage/usage.store.ts': 'arrays of a batch',
   'src/tenancy/keys/use.store.ts': 'arrays of a batch',
   'src/tenancy/quota/monthly-usage.store.ts': 'a part of the statement that contains it',
 };
