@@ -27,59 +27,10 @@ const dark = { theme: 'dark', width: 1280, height: 800, ending: '-dark' };
 const phone = { theme: 'light', width: 390, height: 844, ending: '-phone' };
 const darkPhone = { theme: 'dark', width: 390, height: 844, ending: '-dark-phone' };
 const wide = { theme: 'light', width: 1920, height: 1080, ending: '-wide' };
+const shots = values.every ? [light, dark, phone, darkPhone, wide] : [light];
 
-/**
- * Each screen has a name, and an address or what makes it of the showcase. `docs`: the pictures of README and guides; other
- * screens are taken with `--every` alone. `ready`: what is on screen once it is whole.
- */
-const screens = [
-  { name: 'sign-in', path: '/sign-in', signedOut: true },
-  { name: 'register', path: '/register', signedOut: true },
-  { name: 'overview', path: '/', docs: [light], ready: 'Needs attention' },
-  { name: 'inbox', path: ({ sessions }) => `/inbox?session=${sessions.taken}`, docs: [light] },
-  { name: 'approval', path: ({ sessions }) => `/inbox?session=${sessions.waiting}`, docs: [light] },
-  { name: 'inbox-list', path: '/inbox' },
-  { name: 'turns', path: '/turns' },
-  { name: 'turn', path: ({ turn }) => `/turns/${turn}?step=2`, docs: [light] },
-  { name: 'agents', path: '/agents', docs: [light] },
-  { name: 'agent', path: ({ agents }) => `/agents/${agents.concierge}`, docs: [light] },
-  { name: 'agent-model', path: ({ agents }) => `/agents/${agents.concierge}?tab=model` },
-  { name: 'agent-tools', path: ({ agents }) => `/agents/${agents.concierge}?tab=tools` },
-  { name: 'agent-memory', path: ({ agents }) => `/agents/${agents.concierge}?tab=memory` },
-  { name: 'agent-details', path: ({ agents }) => `/agents/${agents.concierge}?tab=details` },
-  { name: 'agent-versions', path: ({ agents }) => `/agents/${agents.concierge}?tab=versions&version=1` },
-  { name: 'triggers', path: '/triggers', docs: [light] },
-  { name: 'trigger', path: ({ trigger }) => `/triggers/${trigger}` },
-  { name: 'deliveries', path: ({ trigger }) => `/triggers/${trigger}?tab=deliveries` },
-  { name: 'trigger-connect', path: ({ trigger }) => `/triggers/${trigger}?tab=connect` },
-  { name: 'trigger-try', path: ({ trigger }) => `/triggers/${trigger}?tab=try` },
-  { name: 'trigger-settings', path: ({ trigger }) => `/triggers/${trigger}?tab=settings` },
-  { name: 'new-trigger', path: '/triggers/new' },
-  { name: 'new-slack', path: '/triggers/new?kind=slack' },
-  { name: 'calls', path: '/calls' },
-  { name: 'models', path: '/models' },
-  { name: 'try-models', path: '/models/try?models=%5B%22openai.gpt-5-mini%22%2C%22sim.echo%22%5D' },
-  { name: 'usage', path: '/usage?by=model', docs: [light] },
-  { name: 'consumers', path: '/consumers' },
-  { name: 'consumer', path: '/consumers/crm%3A20418' },
-  { name: 'denylist', path: '/denylist' },
-  { name: 'keys', path: '/keys' },
-  { name: 'new-key', path: '/keys?create=true' },
-  { name: 'secrets', path: '/secrets' },
-  { name: 'databases', path: '/databases' },
-  { name: 'members', path: '/members' },
-  { name: 'audit', path: '/audit' },
-  { name: 'errors', path: '/errors' },
-  { name: 'settings', path: '/settings' },
-  { name: 'reference', path: '/docs' },
-  { name: 'reference-operation', path: '/docs#agents.create' },
-  { name: 'operator', path: '/operator', signedOut: true },
-  { name: 'cluster', path: '/operator', docs: [light], nodes: 3, ready: '3 nodes' },
-].filter(
-  ({ name, docs }) =>
-    (values.every || docs !== undefined) &&
-    (positionals.length === 0 || positionals.some((word) => name.includes(word))),
-);
+/** The pictures of README and guides; other screens, and other forms of these, are taken with `--every` alone. */
+const ofPages = ['overview', 'inbox', 'approval', 'turn', 'agents', 'agent', 'triggers', 'usage', 'cluster'];
 
 await build();
 mkdirSync(folder, { recursive: true });
@@ -93,11 +44,19 @@ const { press, shows, signIn } = await import('../dist/test/support/clients/cons
 const { openAiAt, startVendor } = await import('../dist/test/support/clients/direct-calls.js');
 const { OpenAiServer } = await import('../dist/test/support/servers/vendors/openai-server.js');
 const { decide, showcase, startDesk, storyMs } = await import('../dist/test/support/builders/showcase.js');
+const { consoleScreens } = await import('../dist/test/support/builders/console-screens.js');
+
+const cluster = { name: 'cluster', path: '/operator', nodes: 3, ready: '3 nodes' };
+const screens = [...consoleScreens, cluster].filter(
+  ({ name }) =>
+    (values.every || ofPages.includes(name)) &&
+    (positionals.length === 0 || positionals.some((word) => name.includes(word))),
+);
 
 /** @type {(() => Promise<void>)[]} */
 const endings = [];
 const atEnd = { teardown: (/** @type {() => Promise<void>} */ end) => void endings.push(end) };
-const settled = '!document.querySelector(".animate-pulse")';
+const settled = '!document.querySelector("[role=status] > .animate-pulse")';
 try {
   const page = await openBrowser(atEnd);
   const ofTenant = screens.filter(({ nodes }) => nodes === undefined);
@@ -143,7 +102,7 @@ async function takeCluster(page, wanted) {
     await page.locator('input[name=token]').fill(operatorToken);
     await press(page, 'Sign in');
     await shows(page, screen.ready);
-    for (const shot of shotsOf(screen)) await shoot(page, screen.name, shot);
+    for (const shot of shots) await shoot(page, screen.name, shot);
   }
 }
 
@@ -159,11 +118,7 @@ async function beginTurns(client, { access_token: token, tenant_id: tenant }) {
       .catch(() => undefined);
 }
 
-function shotsOf({ docs }) {
-  return values.every ? [light, dark, phone, darkPhone, wide] : docs;
-}
-
-async function take(page, base, { name, path, ready, ...screen }, made) {
+async function take(page, base, { name, path, ready }, made) {
   const address = typeof path === 'string' ? path : path(made);
   // One load for all pictures of a screen: each asks for the sign-in again, which is limited by address.
   await page.goto(`${base}${address}`, { waitUntil: 'domcontentloaded', timeout: 30_000 });
@@ -171,7 +126,7 @@ async function take(page, base, { name, path, ready, ...screen }, made) {
   await page.waitForNetworkIdle({ idleTime: 300, concurrency: 4, timeout: 6_000 }).catch(() => undefined);
   await page.waitForFunction(settled, { timeout: 15_000 }).catch(() => undefined);
   if (ready !== undefined) await shows(page, ready);
-  for (const shot of shotsOf(screen)) await shoot(page, name, shot);
+  for (const shot of shots) await shoot(page, name, shot);
 }
 
 async function shoot(page, name, { theme, width, height, ending }) {

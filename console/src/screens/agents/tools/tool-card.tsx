@@ -39,7 +39,7 @@ export function ToolCard({
     >
       <div className="flex flex-wrap items-center gap-2">
         <Icon size={16} aria-hidden className="text-muted" />
-        <h3 className="font-mono text-sm font-medium wrap-anywhere">{tool.name}</h3>
+        <h2 className="font-mono text-sm font-medium wrap-anywhere">{tool.name}</h2>
         <Badge>{kinds[tool.type]}</Badge>
         <Badge tone={tones[tool.validation.state]}>{tool.validation.state}</Badge>
         {tool.editor_schema['approval'] === 'always' && <Badge tone="warn">asks a person</Badge>}
