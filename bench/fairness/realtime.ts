@@ -1,4 +1,5 @@
 // A reader of a tenant's realtime events, which notes when the first event of each execution arrived.
+import { once } from 'node:events';
 import { connect } from 'node:net';
 
 export interface RealtimeReader {
@@ -7,25 +8,22 @@ export interface RealtimeReader {
   close(): void;
 }
 
-export function readRealtime(port: number, key: string): Promise<RealtimeReader> {
+export async function readRealtime(port: number, key: string): Promise<RealtimeReader> {
   const arrivedAtMs = new Map<string, number>();
-  return new Promise((resolve, reject) => {
-    let pending = '';
-    const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => {
-      socket.write(`GET /api/v1/realtime/events HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: ${key}\r\n\r\n`);
-    });
-    socket.setEncoding('latin1');
-    socket.on('error', reject);
-    socket.on('data', (chunk: string) => {
-      if (pending === '' && !chunk.startsWith('HTTP/1.1 200'))
-        reject(new Error(`the events were refused: ${chunk}`));
-      pending += chunk;
-      for (const [, id] of pending.matchAll(/"execution_id":"([0-9a-f-]{36})"/g)) {
-        if (id !== undefined && !arrivedAtMs.has(id)) arrivedAtMs.set(id, performance.now());
-      }
-      // An id may be split between two chunks.
-      pending = pending.slice(-200);
-      resolve({ arrivedAtMs, close: () => socket.destroy() });
-    });
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  await once(socket, 'connect');
+  socket.setEncoding('latin1');
+  socket.write(`GET /api/v1/realtime/events HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: ${key}\r\n\r\n`);
+  let pending = '';
+  socket.on('data', (chunk: string) => {
+    pending += chunk;
+    for (const [, id] of pending.matchAll(/"execution_id":"([0-9a-f-]{36})"/g)) {
+      if (id !== undefined && !arrivedAtMs.has(id)) arrivedAtMs.set(id, performance.now());
+    }
+    // An id may be split between two chunks.
+    pending = pending.slice(-200);
   });
+  const [head]: unknown[] = await once(socket, 'data');
+  if (!String(head).startsWith('HTTP/1.1 200')) throw new Error(`the events were refused: ${String(head)}`);
+  return { arrivedAtMs, close: () => socket.destroy() };
 }

@@ -41,7 +41,7 @@ for (const [name, [title, run]] of Object.entries(parts)) {
       const [, against, rest] = /^Troupe[^÷]* ÷ ([^,]+), (.+)$/.exec(what) ?? [];
       record({
         bench: 'runtime',
-        what: rest ?? what,
+        what: rest === undefined ? what : `${title}: ${rest}`,
         unit: rest === undefined ? unit : 'as a ratio',
         ours: [value],
         // The rows are ratios already, computed pair by pair.

@@ -1,3 +1,4 @@
+import type { ClusterConfig } from '../../cluster/config.js';
 import { checkTraces, showRefused } from '../../cluster/trace/check.js';
 import { SeededRandom } from '../../cluster/simulation/virtual-time.js';
 import { MemberWorld, type MemberNode } from '../support/servers/member-world.js';
@@ -28,15 +29,17 @@ const settleMs = 13_500;
 export async function runMembers({
   seed,
   faults: given,
+  config = {},
 }: {
   readonly seed: number;
   readonly faults?: readonly MemberFault[];
+  readonly config?: Partial<ClusterConfig>;
 }): Promise<MemberVerdict> {
   const draw = new SeededRandom(seed ^ 0x3e3b);
   const nodes = draw.pick([2, 3, 3, 3, 4, 5]);
   const drawn = drawMemberFaults(draw, nodes, spanMs);
   const faults = given ?? drawn;
-  const world = new MemberWorld(seed);
+  const world = new MemberWorld(seed, config);
   world.exitsSeen = draw.chance(0.2);
   await world.settled(nodes);
   const run = new MemberRun(world);

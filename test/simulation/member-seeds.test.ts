@@ -18,6 +18,14 @@ test('membership alone keeps its rules on every drawn schedule', async (t) => {
   t.true(confirmed > seeds * 10, `processes went on without the store in only ${confirmed} looks`);
 });
 
+test('membership keeps its rules where each process watches few others', async (t) => {
+  t.timeout(120_000);
+  for (let seed = 1; seed <= 40; seed += 1) {
+    const { violations, faults } = await runMembers({ seed, config: { neighboursMax: 1 + (seed % 2) } });
+    t.deepEqual(violations, [], `seed ${seed}: ${JSON.stringify(faults)}`);
+  }
+});
+
 test('a process that a view named before it knew joins later only under another id', async (t) => {
   const { violations } = await runMembers({
     seed: 2419,
