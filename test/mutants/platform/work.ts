@@ -10,9 +10,13 @@ const outbox = {
     'test/integration/infra/claims/',
   ],
 };
-const turns = { tests: ['test/unit/conversations/sessions/', 'test/integration/conversations/sessions/'] };
+const turns = {
+  tests: ['test/unit/conversations/sessions/', 'test/integration/conversations/sessions/'],
+  simulations: ['conversations'] as const,
+};
 const usage = {
   tests: ['test/integration/models/usage/ledger.test.ts', 'test/integration/models/calls/bill.test.ts'],
+  simulations: ['conversations'] as const,
 };
 
 /** Turns, deliveries and ledger rows: fenced, ended, delivered. */
@@ -271,8 +275,8 @@ export const work = [
       {
         id: 'rows-of-the-dead-wait',
         rule: 'Rows of a process that is surely gone need not wait for their deadline.',
-        find: `    return isGone === undefined ? [] : (await listProcesses(store)).filter(isGone);`,
-        replace: `    return isGone === undefined ? [] : (await listProcesses(store)).slice(0, 0).filter(isGone);`,
+        find: `    return isGone === undefined ? [] : (await rows.processes()).filter(isGone);`,
+        replace: `    return isGone === undefined ? [] : (await rows.processes()).slice(0, 0).filter(isGone);`,
       },
       {
         id: 'withdrawn-call-stays',
