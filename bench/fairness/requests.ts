@@ -25,9 +25,11 @@ export function requestsTo({ facts }: BenchServer, who: Who, work: Work): (index
         posted(`/api/v2/agents/${of('Agent')}/stream`, of('Key'), { message: 'Say hello to the world.' });
     case 'webhooks':
       return (index) => requestOf(of('Path'), of('Secret'), index % 6_400);
+    // People read reports, signed in.
     case 'reports':
       return () =>
-        `GET /api/telemetry/dashboard HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: ${of('Key')}\r\n\r\n`;
+        `GET /api/telemetry/dashboard HTTP/1.1\r\nHost: 127.0.0.1\r\n` +
+        `Authorization: Bearer ${of('Token')}\r\nX-Tenant-Id: ${of('Tenant')}\r\n\r\n`;
   }
 }
 

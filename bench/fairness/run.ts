@@ -1,5 +1,4 @@
-// One tenant at a hundred times its share: what it changes for another one's calls, turns, webhooks, reports and realtime
-// events. Both have the same plan, without a limit that would refuse the hot one; the calm one is measured by turns alone
+// One tenant at a hundred times its share: what it changes for another one's calls, turns, webhooks and reports. Both have the same plan, without a limit that would refuse the hot one; the calm one is measured by turns alone
 // and beside it. The node has one core; the load and PostgreSQL share the other.
 //
 //   npm run bench:fairness              2 rounds of 10 s, 3 requests a second each
@@ -8,7 +7,6 @@ import { load, percentile } from '../support/load.js';
 import { type PacedAnswer, sendPaced } from '../support/paced.js';
 import { record } from '../support/results.js';
 import { median, pinLoad, startServer } from '../support/servers.js';
-import { readRealtime } from './realtime.js';
 import { openReceiver, requestsTo, statusOf, type Work } from './requests.js';
 
 const [rounds = 2, seconds = 10, perSecond = 3] = process.argv.slice(2).map(Number);
@@ -21,7 +19,6 @@ const works: readonly Work[] = ['calls', 'turns', 'webhooks', 'reports'];
 pinLoad();
 const receiver = await openReceiver();
 const server = await startServer('troupe', './two-tenants.server.js', import.meta.url);
-const realtime = await readRealtime(server.port, server.facts['calmKey'] ?? '');
 await load({
   port: server.port,
   request: requestsTo(server, 'calm', 'calls')(0),
@@ -34,8 +31,8 @@ console.log(
   `\n${rounds} rounds of ${seconds} s: ${perSecond} requests a second of one tenant, while another sends ${times} times as many`,
 );
 for (const work of works) {
-  const alone: Figures[] = [];
-  const beside: Figures[] = [];
+  const alone: Float64Array[] = [];
+  const beside: Float64Array[] = [];
   let refused = 0;
   let sent = 0;
   shed = 0;
@@ -47,30 +44,11 @@ for (const work of works) {
     refused += others.filter(({ status }) => status !== statusOf[work]).length;
     sent += others.length;
   }
-  show(
-    work,
-    alone.map(({ answered }) => answered),
-    beside.map(({ answered }) => answered),
-    `${refused} of ${sent} of the hot one refused, ${shed} of the calm one shed`,
-  );
-  if (work === 'turns')
-    show(
-      'realtime events',
-      alone.map(({ told }) => told),
-      beside.map(({ told }) => told),
-      '',
-    );
+  show(work, alone, beside, `${refused} of ${sent} of the hot one refused, ${shed} of the calm one shed`);
 }
-realtime.close();
 await server.stop();
 receiver.close();
 process.exit(0);
-
-interface Figures {
-  readonly answered: Float64Array;
-  /** Until the first realtime event of a turn. */
-  readonly told: Float64Array;
-}
 
 function calm(work: Work): Promise<readonly PacedAnswer[]> {
   return sendPaced({
@@ -87,21 +65,13 @@ function hot(work: Work): Promise<readonly PacedAnswer[]> {
   return sendPaced({ port: server.port, request, perSecond: perSecond * times, seconds, connections: 64 });
 }
 
-function figuresOf(work: Work, answers: readonly PacedAnswer[]): Figures {
+function figuresOf(work: Work, answers: readonly PacedAnswer[]): Float64Array {
   // An overloaded node sheds the newest work of everybody.
   const wrong = answers.find(({ status }) => status !== statusOf[work] && status !== 503);
   if (wrong !== undefined) throw new Error(`the calm tenant got ${wrong.status} ${wrong.body}`);
   const served = answers.filter(({ status }) => status === statusOf[work]);
   shed += answers.length - served.length;
-  const told = served.flatMap(({ body, dueAtMs }) => {
-    const id = /"execution_id":"([0-9a-f-]{36})"/.exec(body)?.[1] ?? '';
-    const at = realtime.arrivedAtMs.get(id);
-    return at === undefined ? [] : [at - dueAtMs];
-  });
-  return {
-    answered: Float64Array.from(served.map(({ ms }) => ms)).sort(),
-    told: Float64Array.from(told).sort(),
-  };
+  return Float64Array.from(served.map(({ ms }) => ms)).sort();
 }
 
 function show(

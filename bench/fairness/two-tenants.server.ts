@@ -63,6 +63,7 @@ async function makeTenant(name: string): Promise<Record<string, string>> {
   );
   return {
     [`${name}Tenant`]: tenant,
+    [`${name}Token`]: data.access_token,
     [`${name}Key`]: key.data.api_key,
     [`${name}Agent`]: agentId,
     [`${name}Path`]: `/api/triggers/webhook/${trigger.data.id}`,
