@@ -7,7 +7,7 @@ import test from 'ava';
 import { logTo } from '../support/builders/platform.js';
 import { systemRandom, systemTime } from '../../cluster/index.js';
 import { openBatchWriters, openStore } from '../../src/infra/storage/index.js';
-import { Ledger } from '../../src/models/usage/index.js';
+import { Ledger, ledgerRows } from '../../src/models/usage/index.js';
 import type { CallingOrder } from '../support/servers/calling-process.js';
 import { insertTenant } from '../support/builders/callers.js';
 import { databaseOfFile } from '../support/database/database.js';
@@ -68,7 +68,10 @@ test('the ledger records every attempt of a process killed during calls, exactly
   });
   const report = (what: string, error: unknown): void => t.fail(`${what}: ${String(error)}`);
   const isGone = (id: string): boolean => id === 'the one that is killed';
-  const ledger = new Ledger({ writers, store, time: systemTime, log: logTo(report) }, { isGone });
+  const ledger = new Ledger(
+    { writers, rows: ledgerRows(store), time: systemTime, log: logTo(report) },
+    { isGone },
+  );
   await ledger.sweep();
 
   // A call of several attempts may be recorded while its last attempt is still open: each has its own commit. That attempt

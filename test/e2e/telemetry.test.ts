@@ -3,7 +3,7 @@ import test from 'ava';
 import { logTo } from '../support/builders/platform.js';
 import { systemRandom, systemTime } from '../../cluster/index.js';
 import { openBatchWriters, openStore } from '../../src/infra/storage/index.js';
-import { type CallRow, Ledger } from '../../src/models/usage/index.js';
+import { type CallRow, Ledger, ledgerRows } from '../../src/models/usage/index.js';
 import type { Json } from '../support/clients/client.js';
 import { ask } from '../support/clients/direct-calls.js';
 import { type TenantNode } from '../support/servers/node.js';
@@ -24,7 +24,7 @@ async function tell(node: TenantNode, ...rows: readonly Partial<CallRow>[]): Pro
   const report = (what: string, error: unknown): never => {
     throw new Error(what, { cause: error });
   };
-  const ledger = new Ledger({ writers, store, time: systemTime, log: logTo(report) });
+  const ledger = new Ledger({ writers, rows: ledgerRows(store), time: systemTime, log: logTo(report) });
   await Promise.all(rows.map((row) => ledger.record({ ...usual(node), ...row })));
   await writers.close();
   await store.close();

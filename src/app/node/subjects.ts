@@ -27,7 +27,7 @@ import { createKeyedHash, createSealer } from '../../infra/sealing/index.js';
 import { createSessions, figuresOfConsumers } from '../../conversations/sessions/index.js';
 import { createTurns } from '../../conversations/turns/index.js';
 import { makeTriggers } from './triggers.js';
-import { Ledger, openAttempts, openCosts, openProcesses } from '../../models/usage/index.js';
+import { Ledger, ledgerRows, openAttempts, openCosts, openProcesses } from '../../models/usage/index.js';
 import { TenantDeletion, TenantRemoval } from '../deletion/index.js';
 import { RetentionSweep } from './retention-sweep.js';
 import { voidClaims } from './void-claims.js';
@@ -128,7 +128,10 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     peers: isMember(settings) ? actors : undefined,
   });
   atEnd(() => processes.leave());
-  const ledger = new Ledger(platform, { isGone: (id) => processes.isGone(id) });
+  const ledger = new Ledger(
+    { ...platform, rows: ledgerRows(platform.store) },
+    { isGone: (id) => processes.isGone(id) },
+  );
   atEnd(() => ledger.stop());
   const egress = createEgress({ allow: settings.egressAllow ?? [] });
   atEnd(() => egress.close());

@@ -1,5 +1,5 @@
 // The public interface of sessions: conversations with agents, their turns and their control mode.
-import type { Reference } from '../../../cluster/index.js';
+import type { RecoverySource, Reference } from '../../../cluster/index.js';
 import { type Actors, toPlatformError } from '../../infra/runtime/index.js';
 import type { Platform } from '../../infra/platform/index.js';
 import type { AgentsSubject } from '../../agents/index.js';
@@ -20,7 +20,7 @@ import type { FailedTurn, SessionActorParts, SessionService } from './parts.js';
 import { otherParticipant } from './erasure.store.js';
 import { listMessagesBefore } from './reads.store.js';
 import { controlExpiries, turnRecovery } from './recovery.js';
-import { expiryId } from './recovery.store.js';
+import { expiryId, type UnfinishedTurn, unfinishedTurns } from './recovery.store.js';
 import type { ExecutionRow, MessageRow } from './rows.js';
 import { SealedValues } from './sealed-values.js';
 import { sessionActor } from './session.actor.js';
@@ -146,7 +146,9 @@ export function createSessions(
   references = actors.references(kind);
   const window = agentWindowActor(time);
   actors.register(window);
-  actors.recover('turns', turnRecovery(store, actors.process, session, report));
+  const unfinished: RecoverySource<UnfinishedTurn>['unfinished'] = (slots, limit, beyond) =>
+    unfinishedTurns(store, slots, actors.process, limit, beyond);
+  actors.recover('turns', turnRecovery(unfinished, session, report));
   const expiries = actors.timers('control_expiries', controlExpiries(store, session));
 
   const sessions = new Sessions({ store, reads, session, time, newId, refusalOf: toPlatformError });

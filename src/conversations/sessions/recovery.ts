@@ -2,20 +2,22 @@ import type { RecoverySource, Reference, TimerSource } from '../../../cluster/in
 import type { Store } from '../../infra/storage/index.js';
 import type { SessionService } from './parts.js';
 import { controlToWire } from './wire/session-requests.js';
-import { findExpiry, type UnfinishedTurn, unfinishedTurns, upcomingExpiries } from './recovery.store.js';
+import { findExpiry, type UnfinishedTurn, upcomingExpiries } from './recovery.store.js';
 
 type Self = (tenantId: string, sessionId: string) => Reference<SessionService>;
 type Report = (attempted: string, error: unknown) => void;
 
-/** Turns are claimed, counted and given up by their session's actor. Recovery only wakes the session. */
+/**
+ * Turns are claimed, counted and given up by their session's actor. Recovery only wakes the session. `unfinished` finds
+ * the turns that this process does not work on.
+ */
 export function turnRecovery(
-  store: Store,
-  process: string,
+  unfinished: RecoverySource<UnfinishedTurn>['unfinished'],
   session: Self,
   report: Report,
 ): RecoverySource<UnfinishedTurn> {
   return {
-    unfinished: (slots, limit, beyond) => unfinishedTurns(store, slots, process, limit, beyond),
+    unfinished,
     takeUp: ({ attempts }) => Promise.resolve(attempts + 1),
     async run({ tenantId, sessionId, attempts }) {
       const work = session(tenantId, sessionId).work({}, { deadlineMs: 600_000 });

@@ -3,6 +3,7 @@ export { usageExport } from './exports.js';
 export { enterProcesses } from './earlier-processes.js';
 export { openProcesses, processName, type Peers, type Processes } from './processes.js';
 export { Ledger, type LedgerOptions } from './ledger.js';
+export { ledgerRows, type LedgerRows } from './ledger-rows.js';
 export { openAttempts, openCosts } from './open-attempts.store.js';
 export {
   type InstallationGroup,

@@ -8,15 +8,13 @@ import { PlatformError } from '../../kernel/errors.js';
 import type { Platform } from '../../infra/platform/index.js';
 import { type BatchWriter, StoreError } from '../../infra/storage/index.js';
 import { type CallRow, callTarget } from './calls.store.js';
-import { preparePartitions } from './partitions.store.js';
+import type { LedgerRows } from './ledger-rows.js';
 import { type UnrecordedSpan, unrecordedTarget } from './unrecorded.store.js';
 import {
   type Recorded,
   ledgerTarget,
   type ClosedRow,
   type ClosingRow,
-  listOrphans,
-  listProcesses,
   type OpenedRow,
   type Orphan,
   orphanTarget,
@@ -29,7 +27,10 @@ export interface LedgerOptions {
   readonly isGone?: (processId: string) => boolean;
 }
 
-type LedgerPlatform = Pick<Platform, 'writers' | 'store' | 'time' | 'log'>;
+type LedgerPlatform = Pick<Platform, 'time' | 'log'> & {
+  readonly writers: Pick<Platform['writers'], 'writer'>;
+  readonly rows: LedgerRows;
+};
 
 /** Long enough for a busy store. An unreachable store has already refused the call, when keys and counts were read. */
 const writeMsMax = 8_000;
@@ -181,7 +182,7 @@ export class Ledger {
     }
     const gone = await this.#goneProcesses();
     for (;;) {
-      const orphans = await listOrphans(this.#parts.store, gone, sweepRowsMax);
+      const orphans = await this.#parts.rows.orphans(gone, sweepRowsMax);
       await Promise.all(orphans.map((orphan) => this.#orphans.write(orphan)));
       closed += orphans.length;
       if (orphans.length < sweepRowsMax) break;
@@ -218,14 +219,14 @@ export class Ledger {
   }
 
   async #goneProcesses(): Promise<readonly string[]> {
-    const { isGone, store } = this.#parts;
-    return isGone === undefined ? [] : (await listProcesses(store)).filter(isGone);
+    const { isGone, rows } = this.#parts;
+    return isGone === undefined ? [] : (await rows.processes()).filter(isGone);
   }
 
   async #preparePartitions(): Promise<void> {
-    const { time, store } = this.#parts;
+    const { time, rows } = this.#parts;
     if (time.monotonicMs() - this.#partitionsAtMs < partitionsEveryMs) return;
-    await preparePartitions(store, new Date(time.wallMs()));
+    await rows.preparePartitions(new Date(time.wallMs()));
     this.#partitionsAtMs = time.monotonicMs();
   }
 

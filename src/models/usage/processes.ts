@@ -36,16 +36,13 @@ export function processName(id: string, isMember: boolean): string {
 /** A process that lost its lease finishes its calls and ends; for this time it may still close its rows. */
 const finishingMs = 30_000;
 
-export async function openProcesses(
-  { time, ids }: Pick<Platform, 'time' | 'ids'>,
-  { dataDir, process, peers }: ProcessesOptions,
-): Promise<Processes> {
-  const processId =
-    peers === undefined ? processName(process ?? ids.uuid(), false) : processName(peers.process, true);
-  const earlier = await enterProcesses(dataDir, processId, time);
+/** Whether a member can no longer close its rows: it has been surely gone for as long as it may finish its calls. */
+export function goneMembers(
+  peers: Pick<Peers, 'surelyGone'> | undefined,
+  time: Pick<Platform['time'], 'monotonicMs'>,
+): (member: string) => boolean {
   const goneAtMs = new Map<string, number>();
-
-  const isGoneMember = (member: string): boolean => {
+  return (member) => {
     if (peers?.surelyGone(member) !== true) {
       goneAtMs.delete(member);
       return false;
@@ -54,6 +51,16 @@ export async function openProcesses(
     if (sinceMs === undefined) goneAtMs.set(member, time.monotonicMs());
     return sinceMs !== undefined && time.monotonicMs() - sinceMs >= finishingMs;
   };
+}
+
+export async function openProcesses(
+  { time, ids }: Pick<Platform, 'time' | 'ids'>,
+  { dataDir, process, peers }: ProcessesOptions,
+): Promise<Processes> {
+  const processId =
+    peers === undefined ? processName(process ?? ids.uuid(), false) : processName(peers.process, true);
+  const earlier = await enterProcesses(dataDir, processId, time);
+  const isGoneMember = goneMembers(peers, time);
   return {
     processId,
     isSurelyGone: (id) =>

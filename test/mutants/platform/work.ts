@@ -271,8 +271,8 @@ export const work = [
       {
         id: 'rows-of-the-dead-wait',
         rule: 'Rows of a process that is surely gone need not wait for their deadline.',
-        find: `    return isGone === undefined ? [] : (await listProcesses(store)).filter(isGone);`,
-        replace: `    return isGone === undefined ? [] : (await listProcesses(store)).slice(0, 0).filter(isGone);`,
+        find: `    return isGone === undefined ? [] : (await rows.processes()).filter(isGone);`,
+        replace: `    return isGone === undefined ? [] : (await rows.processes()).slice(0, 0).filter(isGone);`,
       },
       {
         id: 'withdrawn-call-stays',

@@ -16,7 +16,7 @@ import { LeaveController, type LlmRequest } from '../../../src/llm/index.js';
 import { limitsOf } from '../../../src/kernel/plans/index.js';
 import { createQuota } from '../../../src/tenancy/quota/index.js';
 import { openBatchWriters, openHotReads, openStore, type Store } from '../../../src/infra/storage/index.js';
-import { Ledger, openAttempts } from '../../../src/models/usage/index.js';
+import { Ledger, ledgerRows, openAttempts } from '../../../src/models/usage/index.js';
 
 export interface CallsRig {
   readonly store: Store;
@@ -44,7 +44,7 @@ export async function startCalls(options: CallsRigOptions): Promise<CallsRig> {
     dailyLimits: true,
     openAttempts: (scope) => openAttempts(store, scope),
   });
-  const ledger = new Ledger(platform);
+  const ledger = new Ledger({ ...platform, rows: ledgerRows(store) });
   const calls = createCalls(platform, {
     access: vendorAccess({ vendors, compatible: [], models: [], sim: true }),
     vault: noVault,

@@ -12,7 +12,7 @@ import {
   readHours,
   readShares,
 } from '../../../../src/models/telemetry/totals.store.js';
-import { Ledger, sumDays, usageTotals } from '../../../../src/models/usage/index.js';
+import { Ledger, ledgerRows, sumDays, usageTotals } from '../../../../src/models/usage/index.js';
 import { insertTenant } from '../../../support/builders/callers.js';
 import { logTo } from '../../../support/builders/platform.js';
 import { eventually } from '../../../support/clocks/eventually.js';
@@ -42,7 +42,7 @@ async function parts(t: ExecutionContext) {
   const owner = await ownerView(database.url);
   const ledger = new Ledger({
     writers,
-    store,
+    rows: ledgerRows(store),
     time: systemTime,
     log: logTo((attempted, error) => t.fail(`${attempted}: ${String(error)}`)),
   });

@@ -7,6 +7,7 @@ import {
   installationGroups,
   installationTotals,
   Ledger,
+  ledgerRows,
   totalsOfTenants,
 } from '../../../../src/models/usage/index.js';
 import { insertTenant } from '../../../support/builders/callers.js';
@@ -31,7 +32,7 @@ test('sums of any range are those of the rows, and whole hours need no row', asy
   });
   const ledger = new Ledger({
     writers,
-    store,
+    rows: ledgerRows(store),
     time: systemTime,
     log: logTo((attempted, error) => t.fail(`${attempted}: ${String(error)}`)),
   });

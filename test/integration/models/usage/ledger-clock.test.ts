@@ -1,7 +1,7 @@
 // Which clock says that an open row of the ledger has been left behind.
 import test from 'ava';
 import { systemRandom, systemTime, type Time } from '../../../../cluster/index.js';
-import { Ledger } from '../../../../src/models/usage/index.js';
+import { Ledger, ledgerRows } from '../../../../src/models/usage/index.js';
 import { openBatchWriters, openStore } from '../../../../src/infra/storage/index.js';
 import { insertTenant } from '../../../support/builders/callers.js';
 import { logTo } from '../../../support/builders/platform.js';
@@ -26,7 +26,7 @@ test('the clock of the store decides whether a deadline has passed, not the cloc
   for (const aheadMs of [hourMs, -hourMs]) {
     const time: Time = { ...systemTime, wallMs: () => systemTime.wallMs() + aheadMs };
     const log = logTo((attempted, error) => t.log(attempted, error));
-    const ledger = new Ledger({ writers, store, time, log });
+    const ledger = new Ledger({ writers, rows: ledgerRows(store), time, log });
     const running = opened(tenantId, { deadline_at: at(hourMs / 2) });
     const left = opened(tenantId, { deadline_at: at(-hourMs / 2) });
     await ledger.open(running);

@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { logTo } from '../../../support/builders/platform.js';
 import { systemRandom, systemTime } from '../../../../cluster/index.js';
 import { openBatchWriters, openStore } from '../../../../src/infra/storage/index.js';
-import { Ledger, type OpenedRow } from '../../../../src/models/usage/index.js';
+import { Ledger, ledgerRows, type OpenedRow } from '../../../../src/models/usage/index.js';
 import { ledgerTarget, nothingRecorded } from '../../../../src/models/usage/usage.store.js';
 import { insertTenant } from '../../../support/builders/callers.js';
 import { databaseOfFile } from '../../../support/database/database.js';
@@ -21,7 +21,7 @@ test.serial(
     const store = await openStore({ databaseUrl });
     const { tenantId } = await insertTenant(store);
     const writers = openBatchWriters({ databaseUrl, time: systemTime, random: systemRandom });
-    const ledger = new Ledger({ writers, store, time: systemTime, log: logTo(t.log) });
+    const ledger = new Ledger({ writers, rows: ledgerRows(store), time: systemTime, log: logTo(t.log) });
     const first = opened(tenantId);
     await ledger.open(first);
     await ledger.close(closed(first));
@@ -163,7 +163,12 @@ async function ledgerWithOwner(t: ExecutionContext) {
   const { tenantId } = await insertTenant(store);
   const told: string[] = [];
   const log = logTo((attempted) => void told.push(attempted));
-  return { ledger: new Ledger({ writers, store, time: systemTime, log }), owner, tenantId, told };
+  return {
+    ledger: new Ledger({ writers, rows: ledgerRows(store), time: systemTime, log }),
+    owner,
+    tenantId,
+    told,
+  };
 }
 
 const recorded = { response_time_ms: 7, input_preview: 'question', output_preview: 'answer' };

@@ -6,7 +6,7 @@ import { logTo } from '../../../support/builders/platform.js';
 import { systemRandom, systemTime, type Time } from '../../../../cluster/index.js';
 import { PlatformError } from '../../../../src/kernel/errors.js';
 import { openBatchWriters, openStore } from '../../../../src/infra/storage/index.js';
-import { Ledger, type OpenedRow } from '../../../../src/models/usage/index.js';
+import { Ledger, ledgerRows, type OpenedRow } from '../../../../src/models/usage/index.js';
 import { insertTenant } from '../../../support/builders/callers.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { ManualTime } from '../../../support/clocks/manual-time.js';
@@ -35,7 +35,7 @@ async function ledgerOn(
     await store.close();
   });
   return new Ledger(
-    { writers, store, time, log: logTo((attempted, error) => t.log(attempted, error)) },
+    { writers, rows: ledgerRows(store), time, log: logTo((attempted, error) => t.log(attempted, error)) },
     { isGone },
   );
 }

@@ -6,7 +6,13 @@ import { logTo } from '../../../support/builders/platform.js';
 import { systemRandom, systemTime } from '../../../../cluster/index.js';
 import { openBatchWriters, openStore } from '../../../../src/infra/storage/index.js';
 import { partsOf } from '../../../../src/models/telemetry/index.js';
-import { Ledger, type OpenedRow, usageGroups, usageTotals } from '../../../../src/models/usage/index.js';
+import {
+  Ledger,
+  ledgerRows,
+  type OpenedRow,
+  usageGroups,
+  usageTotals,
+} from '../../../../src/models/usage/index.js';
 import { insertTenant } from '../../../support/builders/callers.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { closed, opened } from '../../../support/database/usage-rows.js';
@@ -52,7 +58,7 @@ test('the sums of each grouping and range are those of the ledger, to a billiont
   const writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
   const ledger = new Ledger({
     writers,
-    store,
+    rows: ledgerRows(store),
     time: systemTime,
     log: logTo((attempted, error) => t.fail(`${attempted}: ${String(error)}`)),
   });

@@ -1,0 +1,21 @@
+import type { Store } from '../../infra/storage/index.js';
+import { preparePartitions } from './partitions.store.js';
+import { listOrphans, listProcesses, type Orphan } from './usage.store.js';
+
+/** What the ledger reads of its rows, besides what its writers write. */
+export interface LedgerRows {
+  /** The processes that have open rows. */
+  processes(): Promise<readonly string[]>;
+  /** Open rows after their deadline, or of a process that is gone; oldest first. */
+  orphans(gone: readonly string[], rowsMax: number): Promise<readonly Orphan[]>;
+  /** Creates the partitions that the coming calls need. */
+  preparePartitions(now: Date): Promise<void>;
+}
+
+export function ledgerRows(store: Store): LedgerRows {
+  return {
+    processes: () => listProcesses(store),
+    orphans: (gone, rowsMax) => listOrphans(store, gone, rowsMax),
+    preparePartitions: (now) => preparePartitions(store, now),
+  };
+}
