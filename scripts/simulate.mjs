@@ -1,7 +1,7 @@
 // Runs simulated clusters: node scripts/simulate.mjs --seeds 2000 [--from 1] [--processes 2], or --seed 77. With
-// --of quota the clusters run the platform's quota, with --of members only membership. With --of scale one large
-// cluster of whole nodes loses a zone and is upgraded: --nodes 10,100,300,1000 --sessions 10000000
-// --parts 4 (in which all processes are replaced).
+// --of quota the clusters run the platform's quota, with --of conversations its sessions, turns and ledger, with
+// --of members only membership. With --of scale one large cluster of whole nodes loses a zone and is upgraded:
+// --nodes 10,100,300,1000 --sessions 10000000 --parts 4 (in which all processes are replaced).
 import '../bin/supported-node.mjs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -11,6 +11,7 @@ await build();
 const { runMany, show } = await import('../dist/test/simulation/many.js');
 const { runMembers } = await import('../dist/test/simulation/member-run.js');
 const { runQuotas } = await import('../dist/test/simulation/quota-many.js');
+const { runConversationSeeds } = await import('../dist/test/simulation/conversations/many.js');
 const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '2000' },
@@ -86,6 +87,18 @@ if (values.of === 'quota') {
     `simulate: quotas on ${sums.seeds} seeds in ${seconds} s, ${sums.begun.toLocaleString('en')} calls admitted, ` +
       `${sums.refused.toLocaleString('en')} refused, ${sums.reserved.toLocaleString('en')} reservations, ` +
       `${failures.length} failing seeds\n`,
+  );
+  process.exit(failures.length === 0 ? 0 : 1);
+}
+if (values.of === 'conversations') {
+  const { failures, ...sums } = await runConversationSeeds(range, Number(values.processes));
+  for (const failure of failures) process.stdout.write(`${show(failure)}\n`);
+  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+  process.stdout.write(
+    `simulate: conversations on ${sums.seeds} seeds in ${seconds} s, ${sums.turns.toLocaleString('en')} turns, ` +
+      `${sums.effects.toLocaleString('en')} outside effects, ${sums.billed.toLocaleString('en')} billed model calls, ` +
+      `${sums.steps.toLocaleString('en')} steps replayed against the model, the last turn ended at most ` +
+      `${(sums.endedAfterMs / 1_000).toFixed(1)} s after the faults, ${failures.length} failing seeds\n`,
   );
   process.exit(failures.length === 0 ? 0 : 1);
 }

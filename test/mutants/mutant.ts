@@ -1,5 +1,8 @@
-/** `members` runs membership alone, `cluster` whole nodes, `quota` the quota of the platform on them. */
-export type Simulation = 'members' | 'cluster' | 'quota';
+/**
+ * `members` runs membership alone, `cluster` whole nodes, `quota` the quota of the platform on them, `conversations` its
+ * sessions, turns and ledger.
+ */
+export type Simulation = 'members' | 'cluster' | 'quota' | 'conversations';
 
 /** A small change of one source file that takes one rule away. Some test or simulated cluster must notice it. */
 export interface Mutant {

@@ -1,4 +1,5 @@
-// Runs simulated clusters until one violates a guarantee: seeds.js members|cluster|quota <first> <count>. Prints the verdict.
+// Runs simulated clusters until one violates a guarantee: seeds.js members|cluster|quota|conversations <first> <count>. Prints the verdict.
+import { runConversations } from '../simulation/conversations/run.js';
 import { runMembers } from '../simulation/member-run.js';
 import { runQuota } from '../simulation/quota-run.js';
 import { run } from '../simulation/run.js';
@@ -17,6 +18,7 @@ process.exit(0);
 async function violationsOf(seed: number): Promise<readonly string[]> {
   try {
     if (what === 'members') return (await runMembers({ seed })).violations;
+    if (what === 'conversations') return (await runConversations({ seed })).violations;
     return (await (what === 'quota' ? runQuota({ seed }) : run({ seed }))).violations;
   } catch (error) {
     return [String(error)];

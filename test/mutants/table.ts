@@ -23,7 +23,7 @@ export function readOutcomes(page: string): Map<string, Outcome> {
 function outcomeOf(cell: string): Outcome | undefined {
   const test = /^`([^`]+)`: (.*)$/.exec(cell);
   if (test !== null) return { caughtBy: 'test', path: test[1] ?? '', title: test[2] ?? '' };
-  const seed = /^seed (\d+) of (members|cluster|quota)$/.exec(cell);
+  const seed = /^seed (\d+) of (members|cluster|quota|conversations)$/.exec(cell);
   if (seed !== null) {
     return { caughtBy: 'seed', simulation: seed[2] as Simulation, seed: Number(seed[1]) };
   }

@@ -20,7 +20,12 @@ export interface TrialParts {
 const testsMs = 300_000;
 const seedsMs = 1_200_000;
 /** Most mutants that seeds notice are noticed by one of the first, sooner than by the slower tests. */
-const firstSeeds: Readonly<Record<Simulation, number>> = { members: 300, cluster: 30, quota: 30 };
+const firstSeeds: Readonly<Record<Simulation, number>> = {
+  members: 300,
+  cluster: 30,
+  quota: 30,
+  conversations: 30,
+};
 
 /** Tries what noticed the mutant before, then the cheapest checks first; ends at the first that notices it. Undefined if a quick trial found nothing. */
 export async function tryMutant(
@@ -55,6 +60,7 @@ async function tryFirst(
     (await firstSeedsOf(parts, mutant, 'members')) ??
     (await runTests(parts, near)) ??
     (await firstSeedsOf(parts, mutant, 'quota')) ??
+    (await firstSeedsOf(parts, mutant, 'conversations')) ??
     (await firstSeedsOf(parts, mutant, 'cluster'));
   if (found !== undefined || parts.isQuick || !isOfRuntime(mutant)) return found;
   const others = testFiles('test/unit/cluster/').filter(

@@ -91,6 +91,10 @@ export class CheckedEffects {
     this.#excusedUntilMs.set(process, this.#now() + overlapMs);
   }
 
+  isExcused(process: string): boolean {
+    return this.#now() <= (this.#excusedUntilMs.get(process) ?? Number.NEGATIVE_INFINITY);
+  }
+
   /** The store lost epochs and issues them again, while activations from before still act. */
   forget(): void {
     this.#storeForgot = true;
@@ -100,7 +104,7 @@ export class CheckedEffects {
     this.count += 1;
     const newest = this.#newest.get(effect.actor);
     if (newest !== undefined && effect.epoch < newest.epoch && !this.#storeForgot) {
-      if (this.#now() <= (this.#excusedUntilMs.get(effect.process) ?? Number.NEGATIVE_INFINITY)) {
+      if (this.isExcused(effect.process)) {
         this.overlapping += 1;
         return;
       }

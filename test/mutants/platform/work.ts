@@ -10,9 +10,13 @@ const outbox = {
     'test/integration/infra/claims/',
   ],
 };
-const turns = { tests: ['test/unit/conversations/sessions/', 'test/integration/conversations/sessions/'] };
+const turns = {
+  tests: ['test/unit/conversations/sessions/', 'test/integration/conversations/sessions/'],
+  simulations: ['conversations'] as const,
+};
 const usage = {
   tests: ['test/integration/models/usage/ledger.test.ts', 'test/integration/models/calls/bill.test.ts'],
+  simulations: ['conversations'] as const,
 };
 
 /** Turns, deliveries and ledger rows: fenced, ended, delivered. */

@@ -1,0 +1,115 @@
+import { SeededRandom } from '../../../cluster/simulation/virtual-time.js';
+import { drawFaults, endOf, type Fault } from '../faults.js';
+import { inject } from '../inject.js';
+import type { RunOptions, Verdict } from '../run.js';
+import { World } from '../world.js';
+import { checkConversations, checkLedger, unfinishedTurns } from './checks.js';
+import { ConversationGuest, type ConversationPlant } from './guest.js';
+import { ConversationLoad, sessions } from './load.js';
+
+export interface ConversationRunOptions extends Pick<RunOptions, 'seed' | 'faults' | 'nodes'> {
+  readonly plants?: readonly ConversationPlant[];
+  /** Waits until the rows of lost processes must be closed, instead of what the seed draws. */
+  readonly isPatient?: boolean;
+}
+
+export interface ConversationVerdict extends Pick<
+  Verdict,
+  'seed' | 'nodes' | 'faults' | 'violations' | 'events' | 'steps'
+> {
+  readonly turns: number;
+  readonly effects: number;
+  readonly billed: number;
+  /** From the end of the faults and of the load until the last turn had ended. */
+  readonly endedAfterMs: number;
+}
+
+const settleMs = 4_000;
+const loadMs = 14_000;
+const faultSpanMs = 11_000;
+/** Within this time after the last fault, and the load, every accepted turn has ended. */
+const endsWithinMs = 30_000;
+const pollMs = 500;
+/** Until the deadline of a reader, so that every request must have been answered. */
+const answersMs = 30_000;
+/** Until the rows that lost processes left open must be closed: certainty, the time to finish calls, two sweeps. */
+const ledgerMs = 75_000;
+const patientShare = 0.3;
+
+/** Replication is synchronous here: what a lagging replica forgets is the subject of the counters (`run.ts`). */
+function adapted(fault: Fault): readonly Fault[] {
+  if (fault.kind === 'poison') return [];
+  return [fault.kind === 'store_failover' ? { ...fault, lagMs: 0 } : fault];
+}
+
+/** One run of a cluster with conversations under load and faults, with all violations found. */
+export async function runConversations(options: ConversationRunOptions): Promise<ConversationVerdict> {
+  const { seed, plants = [] } = options;
+  const draw = new SeededRandom(seed ^ 0xc0de);
+  const nodes = options.nodes ?? (draw.chance(0.8) ? 3 : 2);
+  const faults = options.faults ?? drawFaults(draw, nodes, 0, faultSpanMs).flatMap(adapted);
+  const isPatient = options.isPatient ?? draw.chance(patientShare);
+  let guest: ConversationGuest | undefined;
+  const world = new World(
+    seed,
+    nodes,
+    [],
+    0,
+    (inside) => (guest = new ConversationGuest(inside, seed, plants)),
+  );
+  if (guest === undefined) throw new Error('the world did not create its guest');
+  const { time } = world;
+  world.startAll();
+  await time.advance(settleMs);
+  const load = new ConversationLoad(world, guest, draw);
+  load.start();
+  if (options.faults === undefined && draw.chance(0.15)) load.burst();
+  for (const fault of faults) time.after(fault.atMs, () => inject(world, fault));
+  if (options.faults === undefined && draw.chance(0.4)) lockOne(world, guest, draw);
+  await time.advance(Math.max(loadMs, ...faults.map(endOf)));
+  load.stop();
+  load.engageAll();
+  const endedMs = time.monotonicMs();
+  const endedAfterMs = await untilEnded(world, guest, endedMs);
+  for (const { id, status } of unfinishedTurns(guest)) {
+    world.violations.push(
+      `turn ${id} (${status}) never ended within ${endsWithinMs} ms after the last fault`,
+    );
+  }
+  await time.advance(isPatient ? ledgerMs : answersMs);
+  const isSuspended = faults.some(({ kind }) => kind === 'suspend');
+  world.violations.push(
+    ...checkConversations(guest, load.sent, time.monotonicMs()),
+    ...(isPatient ? checkLedger(guest) : []),
+    ...(isSuspended ? [] : world.steps.check(world.config)),
+  );
+  return {
+    seed,
+    nodes,
+    faults,
+    violations: world.violations,
+    events: time.eventsRun,
+    steps: world.steps.count,
+    turns: guest.tables.rows.executions.size,
+    effects: guest.effects.count,
+    billed: guest.vendor.bill.length,
+    endedAfterMs,
+  };
+}
+
+/** Another transaction holds a session's rows locked for a while. */
+function lockOne(world: World, guest: ConversationGuest, draw: SeededRandom): void {
+  const { sessionId } = draw.pick(sessions);
+  world.time.after(draw.between(0, faultSpanMs), () => {
+    guest.locked.add(sessionId);
+    world.time.after(draw.between(200, 6_000), () => guest.locked.delete(sessionId));
+  });
+}
+
+async function untilEnded(world: World, guest: ConversationGuest, sinceMs: number): Promise<number> {
+  const { time } = world;
+  while (unfinishedTurns(guest).length > 0 && time.monotonicMs() - sinceMs < endsWithinMs) {
+    await time.advance(pollMs);
+  }
+  return time.monotonicMs() - sinceMs;
+}
