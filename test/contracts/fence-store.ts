@@ -7,6 +7,7 @@ import {
   activationId,
   actorAddress,
   actorKind,
+  epoch,
   processId,
   revision,
   slot,
@@ -167,6 +168,38 @@ export function fenceStoreContract(
     const next = await activated(other, address, 'b');
     t.is(next.loaded, 5);
     t.is(Number(next.fence.revision), 1);
+  });
+
+  const differing = {
+    'its revision is one that the store does not have': (fence: Fence) => after(fence, 3),
+    'its epoch is another one': (fence: Fence) => ({ ...fence, epoch: epoch(fence.epoch + 1) }),
+    'its activation is another one': (fence: Fence) => ({ ...fence, activationId: activationId('twin') }),
+  };
+  for (const [how, changed] of Object.entries(differing)) {
+    test(`${implementation}: of a batch that matches otherwise, a write is fenced if ${how}`, async (t) => {
+      const { one, other } = await open(t);
+      const [good, bad] = [counterAddress(), counterAddress()];
+      const [{ fence }, { fence: rightly }] = [
+        await activated(one, good, 'a'),
+        await activated(one, bad, 'a'),
+      ];
+      t.deepEqual(await outcomes(one, adding(fence, 5), adding(changed(rightly), 6)), ['written', 'fenced']);
+      t.is((await activated(other, good, 'b')).loaded, 5);
+      t.is((await activated(other, bad, 'b')).loaded, 0);
+    });
+  }
+
+  test(`${implementation}: a batch that is submitted again writes what is new in it, and nothing twice`, async (t) => {
+    const { one, other } = await open(t);
+    const [made, fresh] = [counterAddress(), counterAddress()];
+    const owned = [await activated(one, made, 'a'), await activated(one, fresh, 'a')] as const;
+    const first = adding(owned[0].fence, 5);
+    await one.write([first]);
+    t.deepEqual(await one.write([first, adding(owned[1].fence, 6)]), [
+      { outcome: 'written', result: undefined },
+      { outcome: 'written', result: 6 },
+    ]);
+    t.is(Number((await activated(other, made, 'b')).fence.revision), 1);
   });
 
   test(`${implementation}: the stamp of a turn blocks activations until it is cleared`, async (t) => {

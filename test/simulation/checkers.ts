@@ -124,6 +124,8 @@ export interface SentCall {
   readonly isRecorded: boolean;
   outcome: 'open' | 'failed' | 'answered';
   sum: number | undefined;
+  /** When the answer came. */
+  answeredAtMs?: number;
   error: string | undefined;
 }
 
@@ -159,6 +161,49 @@ export function checkCalls(calls: readonly SentCall[], tables: CheckedTables, bo
       violations.push(`${show(counter)} is ${sum}, above ${bound}`);
   }
   return violations;
+}
+
+/**
+ * The histories of the counters are linearizable: additions of one have the sums 1, 2, 3 …, and an addition that was
+ * answered before another was sent has the lower sum, whoever sent them. So the additions of one caller that waits for
+ * its answers keep their order. A repeated request counts from its first sending to its first answer.
+ */
+export function checkLinearizable(
+  calls: readonly SentCall[],
+  tables: Pick<CheckedTables, 'forgotten'>,
+): string[] {
+  const violations: string[] = [];
+  for (const [counter, additions] of grouped(
+    calls.filter(({ isRecorded }) => isRecorded),
+    (call) => call.counter,
+  )) {
+    const known = [...grouped(additions, ({ id }) => id)].flatMap(([id, sent]) => {
+      const answered = sent.filter(({ sum }) => sum !== undefined);
+      const sum = answered[0]?.sum;
+      if (sum === undefined || tables.forgotten.has(`${counter}\0${id}`)) return [];
+      const sentAtMs = Math.min(...sent.map((call) => call.sentAtMs));
+      const answeredAtMs = Math.min(...answered.map((call) => call.answeredAtMs ?? Number.POSITIVE_INFINITY));
+      return [{ id, sum, sentAtMs, answeredAtMs }];
+    });
+    // In the order of sums, none may be answered before an earlier one was sent.
+    let lastSent: (typeof known)[number] | undefined;
+    for (const one of known.toSorted((first, second) => first.sum - second.sum)) {
+      if (lastSent !== undefined && one.answeredAtMs < lastSent.sentAtMs) {
+        violations.push(
+          `${show(counter)}: ${one.id} has the sum ${one.sum} after ${lastSent.id}, which was sent after its answer`,
+        );
+      }
+      if (lastSent === undefined || one.sentAtMs > lastSent.sentAtMs) lastSent = one;
+    }
+  }
+  return violations;
+}
+
+/** Node 20 has no `Map.groupBy`. */
+function grouped<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
+  const groups = new Map<Key, Item[]>();
+  for (const item of items) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item]);
+  return groups;
 }
 
 function show(actor: string): string {

@@ -122,6 +122,7 @@ export class Load {
         ({ sum }) => {
           call.outcome = 'answered';
           call.sum = sum;
+          call.answeredAtMs = this.#world.time.monotonicMs();
         },
         (error: unknown) => {
           call.outcome = 'failed';

@@ -1,6 +1,6 @@
 import type { MembershipEvent } from '../../cluster/membership/perspective.js';
 import { SeededRandom } from '../../cluster/simulation/virtual-time.js';
-import { checkCalls, type SentCall } from './checkers.js';
+import { checkCalls, checkLinearizable, type SentCall } from './checkers.js';
 import { drawFaults, endOf, type Fault } from './faults.js';
 import { inject } from './inject.js';
 import { Load, ledgerKeys, visitorKeys, workerKeys } from './load.js';
@@ -82,6 +82,8 @@ export async function run(options: RunOptions): Promise<Verdict> {
   await world.time.advance(drainMs);
   world.rows.check(rowsMs);
   world.violations.push(...checkCalls(calls, world.tables, ledgerBound), ...load.check());
+  // A store that forgot commits issues their sums again.
+  if (!world.grants.storeForgot) world.violations.push(...checkLinearizable(calls, world.tables));
   const checkedMs = performance.now();
   world.violations.push(...checkSteps(world, faults));
   const traceMs = performance.now() - checkedMs;
