@@ -56,6 +56,7 @@ test.serial('a tenant sees its errors; the operator sees all, plans, suspends an
   await page.locator('input[name=token]').fill(operatorToken);
   await press(page, 'Sign in');
   await page.waitForSelector('tbody button');
+  await shows(page, 'Copy as');
   t.deepEqual(await axe(page), []);
   await fitsPhone(page);
   await page.click('tbody button');
@@ -99,6 +100,7 @@ test.serial('a tenant sees its errors; the operator sees all, plans, suspends an
 
   await press(page, 'Errors', 'link');
   await shows(page, failed.error);
+  await shows(page, 'Copy as');
   await page.locator('input[type=search]').fill(requestId);
   await page.waitForFunction(
     `document.querySelector('tbody')?.innerText.includes('${failed.error}') === false`,
@@ -110,6 +112,7 @@ test.serial('a tenant sees its errors; the operator sees all, plans, suspends an
 
   await press(page, 'Users', 'link');
   await page.locator('input[type=search]').fill(bootstrap.owner.email);
+  await shows(page, 'Copy as');
   await press(page, `Disable ${bootstrap.owner.email}`);
   await page.locator('[role=alertdialog] button:last-of-type').click();
   await shows(page, 'The user is disabled');

@@ -1,6 +1,7 @@
 import { createLazyRoute, useNavigate } from '@tanstack/react-router';
 import { api, take } from '../../api/client';
 import { usePages } from '../../api/queries';
+import { withQuery } from '../../api/with-query';
 import { useAllowed } from '../../session/use-session';
 import { Badge } from '../../ui/badge';
 import { CopyAs } from '../../ui/copy-as';
@@ -38,7 +39,7 @@ function Audit() {
     );
   }
   const open = (next: AuditSearch) => void navigate({ search: { ...filter, ...next }, replace: true });
-  const given = Object.entries(filter).filter(([, value]) => value !== undefined);
+  const isFiltered = Object.values(filter).some((value) => value !== undefined);
   const shown = pages.rows.find(({ id }) => id === entry);
   return (
     <Page
@@ -47,7 +48,7 @@ function Audit() {
       actions={
         <>
           <LivenessMark liveness={pages.liveness} />
-          <CopyAs request={{ method: 'GET', path: `/api/v1/audit?${new URLSearchParams(given)}` }} />
+          <CopyAs request={{ method: 'GET', path: withQuery('/api/v1/audit', filter) }} />
         </>
       }
     >
@@ -62,7 +63,7 @@ function Audit() {
         columns={columnsOf((id) => open({ entry: id }))}
         keyOf={({ id }) => id}
         empty={
-          <Empty title={given.length === 0 ? 'Nothing was changed yet' : 'No entry matches'}>
+          <Empty title={isFiltered ? 'No entry matches' : 'Nothing was changed yet'}>
             <p>Each change of agents, keys, members and settings is kept here.</p>
           </Empty>
         }

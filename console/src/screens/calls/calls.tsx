@@ -3,6 +3,7 @@ import type { paths } from '#api/openapi';
 import { useAgentNames } from '../../api/agent-names';
 import { api, take, tenantHeader } from '../../api/client';
 import { usePages } from '../../api/queries';
+import { withQuery } from '../../api/with-query';
 import { useAllowed } from '../../session/use-session';
 import { StatusBadge } from '../../ui/badge';
 import { CopyAs } from '../../ui/copy-as';
@@ -62,7 +63,7 @@ function Calls() {
           <CopyAs
             request={{
               method: 'GET',
-              path: `/api/telemetry/logs?${new URLSearchParams(given.map(([name, value]) => [name, value]))}`,
+              path: withQuery('/api/telemetry/logs', filter),
               mcp: { tool: 'list_telemetry_logs', arguments: Object.fromEntries(given) },
             }}
           />

@@ -2,6 +2,7 @@ import type { paths } from '#api/openapi';
 import { createLazyRoute, Link, useNavigate } from '@tanstack/react-router';
 import { api, take } from '../../api/client';
 import { usePages } from '../../api/queries';
+import { withQuery } from '../../api/with-query';
 import { useAllowed } from '../../session/use-session';
 import { Badge } from '../../ui/badge';
 import { channelName } from '../../ui/channel';
@@ -80,7 +81,7 @@ function Consumers() {
         <CopyAs
           request={{
             method: 'GET',
-            path: `/api/v1/consumers?${new URLSearchParams(shown)}`.replace(/\?$/, ''),
+            path: withQuery('/api/v1/consumers', shown),
             mcp: { tool: 'list_consumers', arguments: query },
           }}
         />

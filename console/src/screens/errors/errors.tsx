@@ -4,6 +4,7 @@ import { RefreshCw } from 'lucide-react';
 import { useAgentNames } from '../../api/agent-names';
 import { api, take } from '../../api/client';
 import { queries, useKey, usePages } from '../../api/queries';
+import { withQuery } from '../../api/with-query';
 import { useAllowed } from '../../session/use-session';
 import { AgentName } from '../../ui/agent-name';
 import { Button } from '../../ui/button';
@@ -41,13 +42,12 @@ function Errors() {
 
 function Actions({ search }: { readonly search: ErrorsSearch }) {
   const key = useKey('errors');
-  const given = Object.entries(filterOf(search)).filter(([, value]) => value !== undefined);
   return (
     <>
       <CopyAs
         request={{
           method: 'GET',
-          path: `/api/v1/errors?${new URLSearchParams(given as [string, string][])}`,
+          path: withQuery('/api/v1/errors', filterOf(search)),
         }}
       />
       <Button

@@ -5,6 +5,7 @@ import { useState } from 'react';
 import type { paths } from '#api/openapi';
 import { take } from '../../api/client';
 import { Button } from '../../ui/button';
+import { CopyAs } from '../../ui/copy-as';
 import { type Column, DataTable } from '../../ui/data-table';
 import { Dialog } from '../../ui/dialog';
 import { Filters, FilterSelect, FilterText } from '../../ui/filters';
@@ -41,9 +42,12 @@ function Errors() {
       title="Errors"
       description="The last 1,000 of all nodes, whoever they concern."
       actions={
-        <Button icon={<RefreshCw size={14} aria-hidden />} onClick={() => void query.refetch()}>
-          Refresh
-        </Button>
+        <>
+          <CopyAs request={{ method: 'GET', path: '/api/v1/operator/errors', operator: true }} />
+          <Button icon={<RefreshCw size={14} aria-hidden />} onClick={() => void query.refetch()}>
+            Refresh
+          </Button>
+        </>
       }
     >
       <Loaded query={query}>

@@ -3,9 +3,11 @@ import { useState } from 'react';
 import type { paths } from '#api/openapi';
 import { take } from '../../api/client';
 import { usePagesOf } from '../../api/queries';
+import { withQuery } from '../../api/with-query';
 import { Badge, StatusBadge } from '../../ui/badge';
 import { Button } from '../../ui/button';
 import { Confirm } from '../../ui/confirm';
+import { CopyAs } from '../../ui/copy-as';
 import { type Column, PagedTable } from '../../ui/data-table';
 import { Filters, FilterText } from '../../ui/filters';
 import { Page } from '../../ui/page';
@@ -30,7 +32,19 @@ function Users() {
     return { rows: answer.data, next: answer.next_cursor ?? undefined };
   });
   return (
-    <Page title="Users" description="The accounts of this installation and the tenants that they belong to.">
+    <Page
+      title="Users"
+      description="The accounts of this installation and the tenants that they belong to."
+      actions={
+        <CopyAs
+          request={{
+            method: 'GET',
+            path: withQuery('/api/v1/operator/users', { search }),
+            operator: true,
+          }}
+        />
+      }
+    >
       <Filters>
         <FilterText
           label="Address, name or id"

@@ -4,6 +4,7 @@ import { useAgentNames } from '../../api/agent-names';
 import { api, take } from '../../api/client';
 import { usePages } from '../../api/queries';
 import { turnStatuses } from '../../api/turn-statuses';
+import { withQuery } from '../../api/with-query';
 import { useAllowed } from '../../session/use-session';
 import { AgentName } from '../../ui/agent-name';
 import { StatusBadge } from '../../ui/badge';
@@ -84,7 +85,7 @@ function Turns() {
           <CopyAs
             request={{
               method: 'GET',
-              path: `/api/v1/executions?${new URLSearchParams(query)}`.replace(/\?$/, ''),
+              path: withQuery('/api/v1/executions', query),
               mcp: { tool: 'list_executions', arguments: query },
             }}
           />

@@ -2,8 +2,10 @@ import { createLazyRoute } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
 import { take } from '../../../api/client';
 import { usePagesOf } from '../../../api/queries';
+import { withQuery } from '../../../api/with-query';
 import { Badge, StatusBadge } from '../../../ui/badge';
 import { Button } from '../../../ui/button';
+import { CopyAs } from '../../../ui/copy-as';
 import { type Column, PagedTable } from '../../../ui/data-table';
 import { Filters, FilterSelect, FilterText } from '../../../ui/filters';
 import { dollars, shortCount } from '../../../ui/numbers';
@@ -35,9 +37,18 @@ function Tenants() {
       title="Tenants"
       description="The customers of this installation, with what they used this month (UTC)."
       actions={
-        <Button kind="primary" icon={<Plus size={14} aria-hidden />} onClick={() => open({ create: true })}>
-          Create a tenant
-        </Button>
+        <>
+          <CopyAs
+            request={{
+              method: 'GET',
+              path: withQuery('/api/v1/operator/tenants', filter),
+              operator: true,
+            }}
+          />
+          <Button kind="primary" icon={<Plus size={14} aria-hidden />} onClick={() => open({ create: true })}>
+            Create a tenant
+          </Button>
+        </>
       }
     >
       <Filters>
