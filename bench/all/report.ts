@@ -136,17 +136,27 @@ export function readmeTable(results: Results): string {
     '',
     '| what | compared with | Troupe ÷ peer |',
     '|---|---|---|',
-    ...compared(results)
-      .filter(({ bench }) => bench !== 'storage')
-      .map(
-        ({ what, unit, against, ratios, isLost }) =>
-          `| ${what}, ${unit} | ${against ?? ''} | ${span(ratios)}${isLost ? ', lost' : ''} |`,
-      ),
+    ...shortList(compared(results)).map(
+      ({ what, unit, against, ratios, isLost }) =>
+        `| ${what}, ${unit} | ${against ?? ''} | ${span(ratios)}${isLost ? ', lost' : ''} |`,
+    ),
     '',
     `On ${results.machine['processors'] ?? 'an unknown machine'}, load ${loadRange(results)}, ${results.at.slice(0, 10)}. [All results](bench/results.md), with machine, versions and spreads.`,
     '',
     readmeMarks[1],
   ].join('\n');
+}
+
+/** Leaves out the storage part, and the CPU time of each comparison that has a rate by the clock. */
+function shortList(rows: readonly Compared[]): readonly Compared[] {
+  const isByClock = ({ unit }: Compared): boolean => unit.endsWith('per second');
+  const isSame = (one: Compared, other: Compared): boolean =>
+    one.bench === other.bench && one.what === other.what && one.against === other.against;
+  return rows.filter(
+    (row) =>
+      row.bench !== 'storage' &&
+      (isByClock(row) || !rows.some((other) => isByClock(other) && isSame(row, other))),
+  );
 }
 
 function loadRange({ parts }: Results): string {
