@@ -1,7 +1,7 @@
 // Computes what a load needs: node scripts/capacity.mjs --calls 500 --turns 100 --webhooks 50 (each per second). The
 // costs are those of docs/guides/plan-capacity.md, which tells how to measure your own; --costs names a file with them.
 import '../bin/supported-node.mjs';
-import { readFileSync } from 'node:fs';
+import { readFileSync, realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
@@ -54,7 +54,8 @@ export function capacityOf(costs, load, { cores, zones, days }) {
   };
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+// Its folder may be reached through a link.
+if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   const number = (/** @type {string} */ name, /** @type {string} */ text) => {
     const value = Number(text);
     if (Number.isFinite(value) && value >= 0) return value;

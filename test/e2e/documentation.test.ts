@@ -39,6 +39,7 @@ const printed: Readonly<Record<string, readonly RegExp[]>> = {
     /must be a whole number/,
     /Did you mean TROUPE_SANDBOX_PROCESSES\?/,
   ],
+  'docs/guides/plan-capacity.md': [/^nodes +3 of 2 cores/m],
   'client/README.md': [
     /^echo: What are actors\?\n[0-9a-f-]{36}\n[0-9a-f-]{36}$/m,
     /"outcome":"COMPLETED"[^]*"outcome":"COMPLETED"/,

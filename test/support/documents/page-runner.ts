@@ -67,7 +67,7 @@ async function part(folder: string, index: number, { language, words, text }: Bl
   }
 }
 
-/** What a reader has: the packages, the commands, and what `npm start` leaves. */
+/** What a reader has: the packages, the commands, the scripts, and what `npm start` leaves. */
 async function readersFolder(folder: string, bootstrap: object): Promise<void> {
   await mkdir(join(folder, '.troupe'));
   await writeFile(join(folder, '.troupe/bootstrap.json'), JSON.stringify(bootstrap));
@@ -80,6 +80,7 @@ async function readersFolder(folder: string, bootstrap: object): Promise<void> {
   ] as const) {
     await symlink(target, join(folder, 'node_modules', name));
   }
+  await symlink(join(root, 'scripts'), join(folder, 'scripts'));
   await mkdir(join(folder, 'programs'));
   const troupe = `exec node '${root}/bin/troupe.mjs' "$@"`;
   const programs = {

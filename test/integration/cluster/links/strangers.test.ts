@@ -213,7 +213,9 @@ test('with TLS, a peer that never starts its handshake is disconnected too', asy
 });
 
 test('unauthenticated connections are few at a time, and a flood of them keeps no peer out', async (t) => {
-  const server = await startNode(t, 'server', { config: { strangersMax: 8, greetingMs: 60_000 } });
+  const server = await startNode(t, 'server', {
+    config: { neighboursMax: 4, strangersMax: 8, greetingMs: 60_000 },
+  });
   const flood = Array.from({ length: 40 }, () => open(t, server.member));
   await eventually(() => flood.filter(({ destroyed }) => destroyed).length >= 32, {
     what: 'most are cut off',
