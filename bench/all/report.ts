@@ -147,7 +147,10 @@ export function readmeTable(results: Results): string {
   ].join('\n');
 }
 
-/** Leaves out the storage part, and the CPU time of each comparison that has a rate by the clock. */
+/**
+ * Leaves out the storage part, rows of the runtime without an aim, and the CPU time of each comparison that has a rate
+ * by the clock.
+ */
 function shortList(rows: readonly Compared[]): readonly Compared[] {
   const isByClock = ({ unit }: Compared): boolean => unit.endsWith('per second');
   const isSame = (one: Compared, other: Compared): boolean =>
@@ -155,6 +158,7 @@ function shortList(rows: readonly Compared[]): readonly Compared[] {
   return rows.filter(
     (row) =>
       row.bench !== 'storage' &&
+      (row.bench !== 'runtime' || row.aim !== undefined) &&
       (isByClock(row) || !rows.some((other) => isByClock(other) && isSame(row, other))),
   );
 }
