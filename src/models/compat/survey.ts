@@ -56,12 +56,17 @@ function asksNothing(field: string, value: unknown): boolean {
   if (value === undefined || value === null) return true;
   if (Array.isArray(value)) {
     const [only] = value;
-    return value.length === 0 || (value.length === 1 && neutral[field]?.includes(only) === true);
+    return value.length === 0 || (value.length === 1 && isNeutral(field, only));
   }
   if (typeof value === 'object') {
     return Object.keys(value).length === 0 || (value as Json)['enabled'] === false;
   }
-  return neutral[field]?.includes(value) === true;
+  return isNeutral(field, value);
+}
+
+/** Callers choose the names of fields: `constructor` is one that every object has. */
+function isNeutral(field: string, value: unknown): boolean {
+  return Object.hasOwn(neutral, field) && neutral[field]?.includes(value) === true;
 }
 
 export function isJson(value: unknown): value is Json {
