@@ -13,7 +13,6 @@ import { usageOf } from './help.js';
 import { operatorHelp } from './operator-help.js';
 import { checkOutsideServices } from './outside-services.js';
 import { databaseVersionMin, serviceProblem } from './services.js';
-import { checkVendors } from './vendor-checks.js';
 import { checkNodes, checkOwnVersion, checkSchema } from './versions.js';
 
 const commandUsage = usageOf(operatorHelp.doctor);
@@ -33,7 +32,10 @@ export const doctorCommand: Command = {
     }
     if (settings !== undefined) {
       const database = await checkDatabase(settings);
-      const vendors = rest.includes('--vendors') ? await checkVendors(settings) : [];
+      // Loaded only if asked for: it brings most of the product with it.
+      const vendors = rest.includes('--vendors')
+        ? await (await import('./vendor-checks.js')).checkVendors(settings)
+        : [];
       findings.push(
         await checkFolder(settings.dataDir),
         ...database.findings,

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { linkProtectionOf, LinkProtectionError } from '../../infra/runtime/index.js';
 import { readSettings } from '../../kernel/config/index.js';
 import { createLog } from '../../infra/diagnostics/index.js';
-import { startNode } from '../main.js';
 import { type Command, CommandError } from './command.js';
 import { openDataFolder } from './data-folder.js';
 import { requirePorts } from './ports.js';
@@ -43,6 +42,8 @@ export const serveCommand: Command = {
     await requireRedis(settings.redisUrl ?? '');
     const stopping = stopSignal();
     const drained = drainAsked();
+    // Loaded last: it takes a second, and a fault of a setting or a service is reported without it.
+    const { startNode } = await import('../main.js');
     const node = await startNode({ settings, nodeId, log, onLeaveAsked: drained.ask });
     log.logger.info({ url: node.baseUrl }, 'serving');
     const lost = node.lost.then(() => 'lease lost' as const);

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { type Environment, readSettings, type Settings } from '../../kernel/config/index.js';
 import { createLog, LogDestination } from '../../infra/diagnostics/index.js';
-import { startNode } from '../main.js';
 import type { Bootstrap } from '../seed/index.js';
 import {
   type EmbeddedPostgres,
@@ -38,6 +37,8 @@ export const startCommand: Command = {
     await tryPorts(first, dataDir);
     if (first.databaseUrl !== undefined) await requireDatabase(first.databaseUrl);
     if (first.redisUrl !== undefined) await requireRedis(first.redisUrl);
+    // The product loads while the database starts, and not before a fault is reported. runNode throws what fails here.
+    void import('../main.js').catch(() => undefined);
     const database = first.databaseUrl === undefined ? await startDatabase(dataDir) : undefined;
     try {
       const given = await givenByInstallation(dataDir, environment, database?.connectionString);
@@ -102,6 +103,7 @@ async function runNode(
   const log = createLog({ level: settings.logLevel, destination: new LogDestination(2) });
   const drained = drainAsked();
   const nodeId = settings.nodeId ?? randomUUID();
+  const { startNode } = await import('../main.js');
   const node = await startNode({ settings, nodeId, log, onLeaveAsked: drained.ask });
   process.stdout.write(greeting(node.baseUrl, node.bootstrap, settings.dataDir));
   const ended = databaseEnded?.then(() => new Error('the database stopped unexpectedly'));

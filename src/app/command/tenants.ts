@@ -1,5 +1,4 @@
 import { tenantScope } from '../../kernel/tenant-scope.js';
-import { TenantDeletion } from '../deletion/index.js';
 import { OperatorReports, tenantRowFrom } from '../operator/index.js';
 import { plans } from '../../kernel/plans/index.js';
 import { emailAddress, type TenantFilter, tenantStatuses } from '../../tenancy/identity/index.js';
@@ -81,6 +80,8 @@ function actionOf(
       const id = idOf(action, first);
       if (confirm === undefined) throw usageError("delete needs --confirm with the tenant's name", usage);
       return async ({ store, changes }) => {
+        // It loads every subject that keeps rows of tenants; the other actions need none of them.
+        const { TenantDeletion } = await import('../deletion/index.js');
         const deletion = new TenantDeletion({ store, changes, nowMs: Date.now });
         await deletion.delete(tenantScope(id), confirm, 'operator');
         say(`${id} is being deleted. Running nodes remove its rows.`);
