@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const folders = ['test/unit', 'test/integration', 'test/e2e'];
+/** Their imports show what they test. End-to-end tests import helpers only, so they are named below. */
+const chosenByImports = ['test/unit', 'test/integration'];
 
 /** Parts of Node whose behaviour has changed between releases, and packages that are native or extend such a part. */
 export const dependent = new Set([
@@ -30,8 +31,9 @@ export const dependent = new Set([
   'undici',
 ]);
 
-/** Tests whose imports do not show it, with the reason. */
+/** Tests whose imports do not show it, with the reason: one for each way into, through and out of a node. */
 export const alsoOnOther = {
+  'test/cluster/killed-claims.test.ts': 'three nodes as processes with links over gRPC, one of them killed',
   'test/e2e/agent-tools.test.ts': 'a turn calls tools by fetch',
   'test/e2e/broken-off-answers.test.ts': 'streams end in their midst',
   'test/e2e/callbacks.test.ts': 'signed requests go out by fetch',
@@ -39,7 +41,10 @@ export const alsoOnOther = {
   'test/e2e/compat.test.ts': 'clients of vendors read streams of the server',
   'test/e2e/databases.test.ts': 'a pool over TCP to a database of a tenant',
   'test/e2e/mcp.test.ts': 'MCP over streamed HTTP',
+  'test/e2e/mcp-stdio.test.ts': 'MCP over the pipes of a process',
+  'test/e2e/package.test.ts': 'the packed project, installed and started',
   'test/e2e/raw-fuzz.test.ts': 'raw bytes to the native server',
+  'test/e2e/start.test.ts': 'npm start and its signals, with commands beside it',
   'test/e2e/turn-streams.test.ts': 'answers stream from a whole node',
   'test/e2e/vendor-calls.test.ts': 'streams of vendors are read by fetch',
   'test/e2e/webhooks.test.ts': 'the way of a message through a whole node',
@@ -68,25 +73,29 @@ export function importsOf(path) {
   });
 }
 
-/** A test depends on the release if it, or a source that it imports itself, imports a part that does. */
+/**
+ * A test depends on the release if it, or a source of the product that it imports itself, imports a part that does.
+ * Helpers of tests do not count: most start a program or a server, which says nothing of what is tested.
+ */
 function dependsOnRelease(path) {
   const names = importsOf(path);
   return names.some(
     (name) =>
-      dependent.has(name) || (name.endsWith('.ts') && importsOf(name).some((one) => dependent.has(one))),
+      dependent.has(name) ||
+      (/^(?:src|cluster|client)\/.*\.ts$/.test(name) && importsOf(name).some((one) => dependent.has(one))),
   );
 }
 
 /** Every test of the second run, as a path from the root. */
 export function otherNodeTests() {
-  return folders
+  const byImports = chosenByImports
     .flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) =>
         join(folder, name),
       ),
     )
-    .filter((path) => path.endsWith('.test.ts') && (path in alsoOnOther || dependsOnRelease(path)))
-    .toSorted();
+    .filter((path) => path.endsWith('.test.ts') && dependsOnRelease(path));
+  return [...new Set([...byImports, ...Object.keys(alsoOnOther)])].toSorted();
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
