@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { recentEntries } from '../../kernel/recent-entries.js';
 import { type Ready, whenReady } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Credential, VendorKeys } from '../../llm/index.js';
@@ -36,7 +37,7 @@ export class OwnKeys {
   readonly #parts: OwnKeysParts;
   readonly #opened = new LRUCache<string, SecretValue>({ max: openedMax, ttl: openedMs });
 
-  readonly #known = new LRUCache<string, readonly ProviderKey[]>({ max: tenantsMax });
+  readonly #known = recentEntries<readonly ProviderKey[]>(tenantsMax);
   readonly #unsubscribe: (() => void) | undefined;
   #drops = 0;
 

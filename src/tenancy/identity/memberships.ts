@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { recentEntries } from '../../kernel/recent-entries.js';
 import { isUuid } from '../../kernel/uuid.js';
 import type { Role, TenantLimits } from '../../kernel/caller.js';
 import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
@@ -48,8 +48,8 @@ const entriesMax = 50_000;
 
 export function createMemberships(store: Store, isFresh: () => boolean): Memberships {
   /** By user and tenant; an empty tenant id stands for the user's only tenant. */
-  const entries = new LRUCache<string, Known>({ max: entriesMax });
-  const tenants = new LRUCache<string, TenantAtWork>({ max: entriesMax });
+  const entries = recentEntries<Known>(entriesMax);
+  const tenants = recentEntries<TenantAtWork>(entriesMax);
   let drops = 0;
 
   async function load(userId: string, tenantId: string): Promise<Membership> {

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { recentEntries } from '../../kernel/recent-entries.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { Ready } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
@@ -26,7 +26,7 @@ export function createVerifiedOwners(parts: {
   readonly required: boolean;
 }): VerifiedOwners {
   const { store, isFresh, required } = parts;
-  const known = new LRUCache<string, boolean>({ max: tenantsMax });
+  const known = recentEntries<boolean>(tenantsMax);
   let drops = 0;
 
   async function load(tenantId: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { decodeJwt } from 'jose';
-import { LRUCache } from 'lru-cache';
+import { recentEntries } from '../../kernel/recent-entries.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { Store } from '../../infra/storage/index.js';
 import { accountDisabled } from './disabled-account.js';
@@ -58,8 +58,7 @@ export function createVerifiedTokens(dependencies: {
 }): VerifiedTokens {
   const { store, tokens, outsideIssuer, signInOutside, nowMs, isFresh } = dependencies;
   const hashesOfFamily = new Map<string, Set<string>>();
-  const entries = new LRUCache<string, Entry>({
-    max: entriesMax,
+  const entries = recentEntries<Entry>(entriesMax, {
     // Every removal of an entry also removes it from its family, except a renewal.
     dispose: ({ token }, key, reason) => {
       if (reason !== 'set') forgetKey(familyOf(token), key);

@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
+import { recentEntries } from '../../kernel/recent-entries.js';
 import type { Budget } from '../../kernel/budget.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { Ready } from '../../kernel/ready.js';
@@ -53,7 +54,7 @@ export class KeyRulesOf {
 
   constructor(parts: KeyRulesParts) {
     this.#parts = parts;
-    this.#kept = new LRUCache({ max: parts.keysMax });
+    this.#kept = recentEntries(parts.keysMax);
   }
 
   get(scope: TenantScope, keyId: string): Ready<KeyRules> {

@@ -1,4 +1,5 @@
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
+import { recentEntries } from '../../kernel/recent-entries.js';
 import type { KeyCaller } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { KnownKeys } from './known-keys.js';
@@ -24,7 +25,7 @@ export class KeyTokens {
 
   constructor(parts: KeyTokensParts) {
     this.#parts = parts;
-    this.#hashes = new LRUCache({ max: parts.keysMax });
+    this.#hashes = recentEntries(parts.keysMax);
   }
 
   authenticate(named: NamedKey, address: string): KeyCaller | Promise<KeyCaller> {

@@ -1,4 +1,5 @@
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
+import { recentEntries } from '../../kernel/recent-entries.js';
 import type { Time } from '../../../cluster/index.js';
 import type { KeyCaller, TenantLimits, VisitorCaller } from '../../kernel/caller.js';
 import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
@@ -68,9 +69,8 @@ export class KnownKeys {
 
   constructor(options: KnownKeysOptions) {
     this.#options = options;
-    this.#known = new LRUCache({ max: options.keysMax, dispose: (key) => this.#forget(key) });
-    this.#unknown = new LRUCache({
-      max: options.keysMax,
+    this.#known = recentEntries(options.keysMax, { dispose: (key) => this.#forget(key) });
+    this.#unknown = recentEntries(options.keysMax, {
       ttl: unknownMs,
       ttlResolution: 0,
       perf: { now: () => options.time.monotonicMs() },

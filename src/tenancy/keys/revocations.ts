@@ -1,4 +1,5 @@
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
+import { recentEntries } from '../../kernel/recent-entries.js';
 import { sleep, type Time, type Timer } from '../../../cluster/index.js';
 import type { ChangeFeed } from '../../infra/storage/index.js';
 import { changeTopics, tenantTopic } from './changes.js';
@@ -45,7 +46,7 @@ export class Revocations {
 
   constructor(options: RevocationsOptions) {
     this.#options = options;
-    this.#used = new LRUCache({ max: options.keysMax });
+    this.#used = recentEntries(options.keysMax);
     const { feed, known, rules } = options;
     const onDropEverything = (): void => this.#dropEverything();
     this.#unsubscribe = [

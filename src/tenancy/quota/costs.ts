@@ -1,4 +1,5 @@
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
+import { recentEntries } from '../../kernel/recent-entries.js';
 import { toPlatformError } from '../../infra/runtime/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { CostClaim, CostLedger, CostReserved, CostSettlement } from './cost-ledger.js';
@@ -21,7 +22,7 @@ export class OwnCosts implements Costs {
 
   constructor(parts: Pick<CostLedgerOrigin, 'rows' | 'time' | 'report'>, tenantsMax: number) {
     this.#parts = parts;
-    this.#ledgers = new LRUCache({ max: tenantsMax });
+    this.#ledgers = recentEntries(tenantsMax);
   }
 
   reserve(scope: TenantScope, claim: Omit<CostClaim, 'process'>): Promise<CostReserved> {

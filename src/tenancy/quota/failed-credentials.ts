@@ -1,4 +1,5 @@
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
+import { recentEntries } from '../../kernel/recent-entries.js';
 import type { Time } from '../../../cluster/index.js';
 import { addressGroup } from '../../kernel/address.js';
 import type { PlatformError } from '../../kernel/errors.js';
@@ -22,7 +23,7 @@ export class FailedCredentials {
   constructor(time: Time, windowsMax: number, exchange?: WindowExchange) {
     this.#time = time;
     this.#windows = new ClientWindows('failures', { time, windowsMax, exchange });
-    this.#checkedAtMs = new LRUCache({ max: windowsMax });
+    this.#checkedAtMs = recentEntries(windowsMax);
   }
 
   /** True if the address has used up its failures: its requests may wait behind those of others. */

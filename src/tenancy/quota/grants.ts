@@ -1,4 +1,5 @@
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
+import { recentEntries } from '../../kernel/recent-entries.js';
 import type { Time } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 
@@ -71,7 +72,7 @@ export class Grants {
     this.#store = store;
     this.#time = options.time;
     this.#report = options.report;
-    this.#counts = new LRUCache({ max: options.countsMax, dispose: (count) => this.#drop(count) });
+    this.#counts = recentEntries(options.countsMax, { dispose: (count) => this.#drop(count) });
   }
 
   /** Whether one more can be granted now; after `unknown`, await `prepare`. */

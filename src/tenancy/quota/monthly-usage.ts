@@ -1,4 +1,5 @@
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
+import { recentEntries } from '../../kernel/recent-entries.js';
 import type { Time } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { monthOf } from './calendar.js';
@@ -29,7 +30,7 @@ export class MonthlyUsage {
     this.#read = read;
     this.#time = options.time;
     this.#freshMs = options.freshMs;
-    this.#known = new LRUCache({ max: options.tenantsMax });
+    this.#known = recentEntries(options.tenantsMax);
   }
 
   used(scope: TenantScope): number | Promise<number> {

@@ -1,4 +1,5 @@
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
+import { recentEntries } from '../../kernel/recent-entries.js';
 import { isReady } from '../../kernel/ready.js';
 import type { Time } from '../../../cluster/index.js';
 import { toPlatformError } from '../../infra/runtime/index.js';
@@ -48,7 +49,7 @@ export class OwnTokens implements Tokens {
   constructor(parts: { readonly rows: QuotaRows; readonly time: Time; readonly tenantsMax: number }) {
     this.#rows = parts.rows;
     this.#time = parts.time;
-    this.#ledgers = new LRUCache({ max: parts.tenantsMax });
+    this.#ledgers = recentEntries(parts.tenantsMax);
   }
 
   reserve(scope: TenantScope, request: TokenRequest): Ready<Reserved> {

@@ -1,4 +1,5 @@
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
+import { recentEntries } from '../../kernel/recent-entries.js';
 
 /** Windows by name: created on first use, dropped when idle, bounded in number. */
 export class WindowSet<Window extends { isIdle(nowMs: number): boolean }> {
@@ -7,7 +8,7 @@ export class WindowSet<Window extends { isIdle(nowMs: number): boolean }> {
 
   /** Beyond `windowsMax`, the least recently used window is dropped with its count. */
   constructor(windowsMax: number, make: () => Window) {
-    this.#windows = new LRUCache<string, Window>({ max: windowsMax });
+    this.#windows = recentEntries<Window>(windowsMax);
     this.#make = make;
   }
 
