@@ -9,6 +9,7 @@ import { build } from './build.mjs';
 
 await build();
 const { runMany, show } = await import('../dist/test/simulation/many.js');
+const { showQueues } = await import('../dist/test/simulation/queues.js');
 const { runMembers } = await import('../dist/test/simulation/member-run.js');
 const { runQuotas } = await import('../dist/test/simulation/quota-many.js');
 const { runConversationSeeds } = await import('../dist/test/simulation/conversations/many.js');
@@ -114,6 +115,7 @@ const {
   events,
   steps,
   traceMs,
+  queues,
   failures,
 } = await runMany(range, Number(values.processes));
 const seconds = (performance.now() - startedAt) / 1_000;
@@ -124,6 +126,7 @@ process.stdout.write(
     `${effects.toLocaleString('en')} outside effects, ${streams.toLocaleString('en')} streams, ` +
     `${finished.toLocaleString('en')} rows of work, ${fired.toLocaleString('en')} timers, ` +
     `${granted.toLocaleString('en')} grants, ` +
-    `${steps.toLocaleString('en')} steps replayed against the model in ${(traceMs / 1_000).toFixed(1)} s, ${failures.length} failing seeds\n`,
+    `${steps.toLocaleString('en')} steps replayed against the model in ${(traceMs / 1_000).toFixed(1)} s, ${failures.length} failing seeds\n` +
+    `the most that a queue held:\n${showQueues(queues)}\n`,
 );
 process.exit(failures.length === 0 ? 0 : 1);

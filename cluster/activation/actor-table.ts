@@ -1,17 +1,19 @@
 import type { ClusterConfig } from '../config.js';
-import { ClusterError, toClusterError } from '../errors.js';
+import { ClusterError } from '../errors.js';
 import { activationId, epoch, type ActorKind, type Epoch, type ProcessId, type Slot } from '../ids/ids.js';
 import { LoopClock } from '../time/loop-clock.js';
 import type { Random, Time, Timer } from '../time/time.js';
 import { AnswerMemory } from './answer-memory.js';
 import type { Call } from './call.js';
 import { Cell } from './cell.js';
+import { readCellQueues } from './cell-queues.js';
 import { addressOf, CellActivation, type ActivationContext } from './cell-activation.js';
 import { deactivated, leaving, type Activation, type EndReason, type Instance, type Kind } from './kind.js';
-import { endError, withNotBegun } from './end-error.js';
+import { endError, loadError, withNotBegun } from './end-error.js';
 import { LoadLimiter } from './load-limiter.js';
 import { MessageLoop } from './message-loop.js';
 import { Residents, type ActorEpoch } from './residents.js';
+import type { NoteQueue } from '../measures/queues.js';
 import type { TableHost } from './table-host.js';
 import type { ResidentActor, TableCounts, TurnLatencies } from './table-readings.js';
 
@@ -91,8 +93,8 @@ export class ActorTable {
 
   /** How long the oldest waiting call has waited for its actor; 0 if no call waits. */
   get oldestWaitingMs(): number {
-    const sinceMs = this.#loop.oldestWaitingMs;
-    return sinceMs === undefined ? 0 : Math.max(0, this.#time.monotonicMs() - sinceMs);
+    const nowMs = this.#time.monotonicMs();
+    return Math.max(0, nowMs - (this.#loop.oldestWaitingMs ?? nowMs));
   }
 
   get residents(): number {
@@ -134,15 +136,18 @@ export class ActorTable {
     return true;
   }
 
-  /** Resolves when this node runs no activation of the actor. Ends an idle one and waits for a busy one. */
-  async release(kindName: ActorKind, text: string): Promise<void> {
+  /**
+   * Calls `action` when this node runs no activation of the actor. Ends an idle one and waits for a busy one. Returns
+   * the function that ends the wait.
+   */
+  whenReleased(kindName: ActorKind, text: string, action: () => void): () => void {
     const cell = this.#kinds.get(kindName)?.cells.get(text);
-    if (cell === undefined || cell.state === 'loading') return;
+    if (cell === undefined || cell.state === 'loading') {
+      action();
+      return () => undefined;
+    }
     this.#moveOut(cell, 'moved');
-    if (cell.state === 'gone') return;
-    await new Promise<void>((resolve) => {
-      cell.extra.onGone.push(resolve);
-    });
+    return cell.whenGone(action);
   }
 
   /** After a change of view: ends idle actors of lost slots at once; busy ones finish here first. */
@@ -176,6 +181,14 @@ export class ActorTable {
     return { state, busy, waiting, epoch: cell.holder?.fence.epoch ?? noEpoch };
   }
 
+  /** The queues of each actor, and those that all share. */
+  readQueues(note: NoteQueue): void {
+    note('actors', this.#residents);
+    note('loads', this.loading);
+    note('node_mailboxes', this.#loop.waiting, this.#loop.waitingBytes);
+    for (const { cells } of this.#kinds.values()) readCellQueues(cells.values(), note);
+  }
+
   epochOf(kindName: ActorKind, text: string): Epoch {
     return this.#kinds.get(kindName)?.cells.get(text)?.holder?.fence.epoch ?? noEpoch;
   }
@@ -198,8 +211,6 @@ export class ActorTable {
   #tick(): number {
     return Math.floor(this.#clock.nowMs() / tickMs);
   }
-
-  // ── activation
 
   #activate(cells: KindCells, text: string, slot: Slot, call: Call): Cell | undefined {
     if (this.#residents >= this.#config.residentsMax && !this.#evict()) {
@@ -242,7 +253,7 @@ export class ActorTable {
         ignoreStampsOf: (process) => released.has(process) || request.ignoreStampsOf(process),
       });
       if (cell.state !== 'loading' || loading.outcome === 'unwanted') {
-        if (loading.outcome === 'ready') this.#discard(loading);
+        if (loading.outcome === 'ready') discard(loading);
         return;
       }
       if (loading.outcome === 'ready') {
@@ -297,39 +308,24 @@ export class ActorTable {
     this.#loop.loaded(cell);
   }
 
-  /** Cleans up a load that finished after the cell was given up. */
-  #discard({ instance, holder }: { instance: Instance; holder: Cell['holder'] }): void {
-    holder?.close(new ClusterError('activation_failed', 'the activation was abandoned while it was loading'));
-    instance[deactivated]?.('moved');
-  }
-
   #loadFailed(cell: Cell, error: unknown): void {
     if (cell.state === 'gone') return;
     this.#counts.activationFailures += 1;
-    const known = toClusterError(error, 'activation_failed');
-    const failure = new ClusterError(known.tag, `${cell.kind.name} failed to load: ${known.message}`, {
-      cause: error,
-      notBegun: true,
-      ...(known.retryAfterMs === undefined ? {} : { retryAfterMs: known.retryAfterMs }),
-    });
-    this.#end(cell, 'failed', failure);
+    this.#end(cell, 'failed', loadError(cell, error));
   }
-
-  // ── messages
 
   #repeats(cell: Cell, call: Call, payload: number): boolean {
     const now = this.#time.monotonicMs();
     cell.answers ??= new AnswerMemory();
     cell.answers.forgetOlderThan(now - this.#config.answerMemoryMs);
-    if (cell.answers.repeats(call, payload)) {
+    const { repeatsMax, overloadRetryMs } = this.#config;
+    if (cell.answers.repeats(call, payload, repeatsMax, overloadRetryMs)) {
       this.#counts.repeats += 1;
       return true;
     }
     cell.answers.remember(call, payload, now, this.#config.answerMemoryMax);
     return false;
   }
-
-  // ── leaving memory
 
   #moveOut(cell: Cell, reason: 'moved' | 'drain'): void {
     if (cell.state === 'gone' || cell.state === 'ending') return;
@@ -391,6 +387,12 @@ export class ActorTable {
 }
 
 const noEpoch = epoch(0);
+
+/** Cleans up a load that finished after the cell was given up. */
+function discard({ instance, holder }: { instance: Instance; holder: Cell['holder'] }): void {
+  holder?.close(new ClusterError('activation_failed', 'the activation was abandoned while it was loading'));
+  instance[deactivated]?.('moved');
+}
 
 function isIdle(cell: Cell): boolean {
   return cell.state === 'ready' && !cell.busy && cell.waiting === 0;

@@ -24,13 +24,15 @@ interface Answer {
  */
 export class AnswerMemory {
   readonly #answers = new Map<RequestId, Answer>();
+  /** The most repeats that have waited for one running call. */
+  mostJoined = 0;
 
   get size(): number {
     return this.#answers.size;
   }
 
   /** True if the call was answered or joined to another call; the caller must not run it. */
-  repeats(call: Call, payload: number): boolean {
+  repeats(call: Call, payload: number, joinedMax: number, retryAfterMs: number): boolean {
     const answer = this.#answers.get(call.requestId);
     if (answer === undefined) return false;
     if (answer.method !== call.method.name || payloadOf(answer, call) !== (payload || hashOf(call))) {
@@ -41,7 +43,15 @@ export class AnswerMemory {
         ),
       );
     } else if (answer.running) {
-      (answer.joined ??= []).push(call);
+      const joined = (answer.joined ??= []);
+      if (joined.length >= joinedMax) {
+        const reason = `${joined.length} repeats of request ${call.requestId} wait for its answer (repeatsMax)`;
+        call.fail(new ClusterError('overloaded', reason, { retryAfterMs }));
+      } else {
+        joined.push(call);
+        call.joined();
+        this.mostJoined = Math.max(this.mostJoined, joined.length);
+      }
     } else if (answer.error === undefined) {
       call.reply(answer.value);
     } else {

@@ -2,7 +2,6 @@ import { ClusterError } from '../errors.js';
 import type { ActorKind, Epoch, RequestId } from '../ids/ids.js';
 import type { Arrival } from '../mailbox/arrivals.js';
 import type { Lane, Mail } from '../mailbox/mailbox.js';
-import type { Outflow } from '../streams/outflow.js';
 import type { Deadlined, Deadlines } from '../time/deadlines.js';
 import type { Method } from './method.js';
 
@@ -30,6 +29,14 @@ export interface CallOrigin {
   readonly tracestate: string | undefined;
   /** Kind and key of each actor whose turn waits for this call. */
   readonly chain: readonly string[];
+}
+
+/** What feeds the answers of a call: a handler of this process, or another process that a call was forwarded to. */
+export interface AnswerSource {
+  /** Streams: the reader has taken messages of this cost. */
+  grant(credit: number): void;
+  /** The call has ended otherwise. */
+  cancel(error: ClusterError): void;
 }
 
 /** What a running call may ask of the message loop. */
@@ -71,7 +78,7 @@ export class Call implements Mail, Deadlined, Arrival {
   runner: CallRunner | undefined = undefined;
   /** The cell that runs it. */
   cell: object | undefined = undefined;
-  outflow: Outflow<unknown> | undefined = undefined;
+  source: AnswerSource | undefined = undefined;
   #abort: AbortController | undefined = undefined;
 
   /** Without `deadlines` the creator of the call watches its deadline. */
@@ -93,7 +100,12 @@ export class Call implements Mail, Deadlined, Arrival {
     deadlines?.add(this);
   }
 
-  /** Undefined once the call has ended in a mailbox, whose owner may be busy for long. */
+  /** It gets the answer of another call, and waits for it without its request. */
+  joined(): void {
+    this.#input = undefined;
+  }
+
+  /** Undefined once the call has ended in a mailbox, whose owner may be busy for long, or has joined another. */
   get input(): unknown {
     return this.#input;
   }
@@ -172,7 +184,7 @@ export class Call implements Mail, Deadlined, Arrival {
     this.#abort?.abort(error);
     this.#sink.fail(error);
     this.onOutcome?.(error, undefined);
-    this.outflow?.cancel(error);
+    this.source?.cancel(error);
   }
 
   openedStream(epoch: Epoch): void {
@@ -190,7 +202,7 @@ export class Call implements Mail, Deadlined, Arrival {
   }
 
   grant(credit: number): void {
-    this.outflow?.grant(credit);
+    this.source?.grant(credit);
   }
 
   cancel(): void {

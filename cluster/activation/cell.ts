@@ -14,7 +14,7 @@ interface RareFields {
   /** While loading: the process whose running turn must end first. */
   busyAt: ProcessId | undefined;
   /** Called once when the cell is removed from the table. */
-  readonly onGone: (() => void)[];
+  readonly onGone: Set<() => void>;
   /** Created when the load waits for another process. */
   abort: AbortController | undefined;
 }
@@ -76,7 +76,7 @@ export class Cell {
     return (this.#extra ??= {
       parallel: new Set(),
       busyAt: undefined,
-      onGone: [],
+      onGone: new Set(),
       abort: undefined,
     });
   }
@@ -89,7 +89,7 @@ export class Cell {
   removeParallel(call: Call): void {
     const extra = this.#extra;
     if (extra === undefined || !extra.parallel.delete(call) || extra.parallel.size > 0) return;
-    if (extra.busyAt === undefined && extra.onGone.length === 0) this.#extra = undefined;
+    if (extra.busyAt === undefined && extra.onGone.size === 0) this.#extra = undefined;
   }
 
   /** Every call whose handler is running. */
@@ -99,8 +99,27 @@ export class Cell {
     return calls;
   }
 
+  /** Calls `action` once it is gone, or at once; returns the function that ends the wait. */
+  whenGone(action: () => void): () => void {
+    if (this.#state === 'gone') {
+      action();
+      return () => undefined;
+    }
+    // A function of its own, because two may wait with the same action.
+    const listener = (): void => action();
+    this.extra.onGone.add(listener);
+    return () => this.#extra?.onGone.delete(listener);
+  }
+
   takeGoneListeners(): (() => void)[] {
-    return this.#extra?.onGone.splice(0) ?? [];
+    const listeners = [...(this.#extra?.onGone ?? [])];
+    this.#extra?.onGone.clear();
+    return listeners;
+  }
+
+  /** Calls whose handlers run outside the turn lane. */
+  get parallel(): number {
+    return this.#extra?.parallel.size ?? 0;
   }
 
   /** Aborted if the cell is removed before its load has finished. */

@@ -1,4 +1,4 @@
-import { ClusterError } from '../errors.js';
+import { ClusterError, toClusterError } from '../errors.js';
 import type { Cell } from './cell.js';
 import type { EndReason } from './kind.js';
 
@@ -15,4 +15,14 @@ export function withNotBegun(error: ClusterError): ClusterError {
   if (error.notBegun) return error;
   const retry = error.retry === 'never' ? 'not_serving' : error.tag;
   return new ClusterError(retry, error.message, { cause: error, notBegun: true });
+}
+
+/** The calls of an actor that could not be loaded have not begun. */
+export function loadError(cell: Cell, error: unknown): ClusterError {
+  const known = toClusterError(error, 'activation_failed');
+  return new ClusterError(known.tag, `${cell.kind.name} failed to load: ${known.message}`, {
+    cause: error,
+    notBegun: true,
+    ...(known.retryAfterMs === undefined ? {} : { retryAfterMs: known.retryAfterMs }),
+  });
 }

@@ -31,6 +31,7 @@ export class MessageLoop implements CallRunner {
   readonly #dispatcher: Dispatcher;
   readonly #clock: LoopClock;
   readonly #arrivals = new Arrivals();
+  #bytes = 0;
   /** Of turns: from arrival to start, and from start to the return of the handler. */
   readonly waited = new Histogram();
   readonly ran = new Histogram();
@@ -50,6 +51,10 @@ export class MessageLoop implements CallRunner {
 
   get waiting(): number {
     return this.#queue.total;
+  }
+
+  get waitingBytes(): number {
+    return this.#bytes;
   }
 
   /** Arrival time of the oldest waiting call; undefined if none waits. */
@@ -105,16 +110,21 @@ export class MessageLoop implements CallRunner {
       this.refuse(call, 'too many calls are waiting on this node (nodeQueueMax)');
       return;
     }
+    if (this.#bytes > 0 && this.#bytes + call.bytes > this.#config.nodeQueueBytes) {
+      this.#queue.give(call.group);
+      this.refuse(call, 'too many bytes are waiting on this node (nodeQueueBytes)');
+      return;
+    }
     if (!mailbox.offer(call)) {
       this.#queue.give(call.group);
       this.refuse(call, `the mailbox of ${cell.kind.name} is full`);
       return;
     }
     this.#arrivals.add(call);
+    this.#bytes += call.bytes;
     call.onEndedWaiting = (ended) => {
       mailbox.forget(ended);
-      this.#arrivals.remove(ended);
-      this.#queue.give(ended.group);
+      this.#leaveQueue(ended);
     };
     if (cell.state === 'ready' && cell.running === undefined) this.#dispatcher.enqueue(cell);
   }
@@ -122,6 +132,7 @@ export class MessageLoop implements CallRunner {
   #leaveQueue(call: Call): void {
     call.onEndedWaiting = undefined;
     this.#arrivals.remove(call);
+    this.#bytes -= call.bytes;
     this.#queue.give(call.group);
   }
 
@@ -190,7 +201,7 @@ export class MessageLoop implements CallRunner {
       },
       call.credit,
     );
-    call.outflow = outflow;
+    call.source = outflow;
     call.openedStream(cell.holder?.fence.epoch ?? noEpoch);
     void outflow.run().then(() => this.#returned(cell, call));
   }
@@ -208,6 +219,8 @@ export class MessageLoop implements CallRunner {
   letNextIn(call: Call): void {
     const { cell } = call;
     if (!(cell instanceof Cell) || cell.running !== call) return;
+    // While as many run beside each other as may wait, the next one waits for the end of this one.
+    if (cell.parallel >= this.#config.mailboxCountMax) return;
     cell.running = undefined;
     cell.extra.parallel.add(call);
     if (cell.waiting > 0 && cell.state === 'ready') this.#dispatcher.enqueue(cell);

@@ -26,6 +26,7 @@ export interface GroupCommitSettings {
   readonly writeBatchesInFlight: number;
   readonly writeRetryMs: number;
   readonly statementTimeoutMs: number;
+  readonly writeQueueMax: number;
 }
 
 /** The result of a committed write. A caller that needs the result must first ask whether it is known. */
@@ -41,6 +42,8 @@ export interface WriteHolder {
   readonly lost: boolean;
   /** Called once, synchronously, when the fence is lost. */
   onLost(listener: (error: ClusterError) => void): void;
+  /** Writes that have no outcome yet. */
+  readonly unfinished: number;
   /** Starts no further write; writes in flight may still commit. */
   close(error: ClusterError): void;
 }
@@ -59,15 +62,20 @@ class Holder<Write, Result> implements WriteHolder {
   inFlight = false;
   readonly entries: Entry<Write, Result>[] = [];
   readonly #submit: (holder: Holder<Write, Result>) => void;
-  readonly #giveUpMs: number;
+  readonly #settings: GroupCommitSettings;
   readonly #time: Time;
   #error: ClusterError | undefined;
   #listener: ((error: ClusterError) => void) | undefined;
 
-  constructor(fence: Fence, time: Time, giveUpMs: number, submit: (holder: Holder<Write, Result>) => void) {
+  constructor(
+    fence: Fence,
+    time: Time,
+    settings: GroupCommitSettings,
+    submit: (holder: Holder<Write, Result>) => void,
+  ) {
     this.fence = fence;
     this.#time = time;
-    this.#giveUpMs = giveUpMs;
+    this.#settings = settings;
     this.#submit = submit;
   }
 
@@ -77,10 +85,21 @@ class Holder<Write, Result> implements WriteHolder {
         reject(this.#error ?? new ClusterError('fenced', 'the activation has ended'));
         return;
       }
-      const giveUpAtMs = this.#time.monotonicMs() + this.#giveUpMs;
+      const { statementTimeoutMs, writeQueueMax } = this.#settings;
+      if (this.entries.length >= writeQueueMax) {
+        const { kind, key } = this.fence.address;
+        const reason = `${this.entries.length} writes of ${kind} ${key} are not finished (writeQueueMax)`;
+        reject(new ClusterError('overloaded', reason));
+        return;
+      }
+      const giveUpAtMs = this.#time.monotonicMs() + statementTimeoutMs;
       this.entries.push({ write, stamp, giveUpAtMs, resolve, reject });
       if (!this.inFlight && this.entries.length === 1) this.#submit(this);
     });
+  }
+
+  get unfinished(): number {
+    return this.entries.length;
   }
 
   onLost(listener: (error: ClusterError) => void): void {
@@ -122,7 +141,7 @@ export class GroupCommit<Load, Loaded, Write, Result> {
   #ready: Holder<Write, Result>[] = [];
   #inFlight = 0;
   /** Writes that another transaction held up. */
-  #heldUp: Flight<Write, Result>[] = [];
+  readonly #heldUp: Flight<Write, Result>[] = [];
   #repeatsHeldUp = false;
   #scheduled = false;
 
@@ -138,6 +157,11 @@ export class GroupCommit<Load, Loaded, Write, Result> {
     this.#random = random;
   }
 
+  /** Actors whose writes wait for a batch, and writes that wait for another transaction. */
+  get waiting(): { readonly ready: number; readonly heldUp: number } {
+    return { ready: this.#ready.length, heldUp: this.#heldUp.length };
+  }
+
   activate(request: ActivateRequest<Load>): Promise<Activated<Loaded>> {
     return this.#store.activate(request);
   }
@@ -145,7 +169,7 @@ export class GroupCommit<Load, Loaded, Write, Result> {
   holder(fence: Fence): WriteHolder & {
     write(write: Write | undefined, stamp: BusyStamp | undefined): Promise<Committed<Result>>;
   } {
-    return new Holder<Write, Result>(fence, this.#time, this.#settings.statementTimeoutMs, (holder) => {
+    return new Holder<Write, Result>(fence, this.#time, this.#settings, (holder) => {
       this.#ready.push(holder);
       this.#schedule();
     });

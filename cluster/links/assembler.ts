@@ -27,6 +27,11 @@ export class Assembler<First> {
     this.#limits = limits;
   }
 
+  /** Memory of all incomplete bodies. */
+  get cost(): number {
+    return this.#cost;
+  }
+
   begin(id: number, first: First, body: Uint8Array): void {
     if (this.#entries.has(id))
       throw new ClusterError('protocol_violation', `call ${id} sent two bodies at once`);

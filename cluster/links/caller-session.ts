@@ -56,10 +56,9 @@ export class CallerSession {
     this.#greeted = greeted;
     this.#config = config;
     this.#host = host;
-    // No limit over all answers: the calls in flight limit them.
     this.#assembler = new Assembler({
       messageBytesMax: config.messageBytesMax,
-      bytesMax: Number.POSITIVE_INFINITY,
+      bytesMax: incompleteAnswersMax(config),
     });
     const lapse = (): void =>
       this.close(new ClusterError('not_serving', 'the lease of this node has expired'));
@@ -88,6 +87,10 @@ export class CallerSession {
     return this.#writer.queuedBytes;
   }
 
+  get assemblingBytes(): number {
+    return this.#assembler.cost;
+  }
+
   call(call: OutgoingCall): RemoteCall {
     if (this.#closed) {
       call.answer.fail(
@@ -95,14 +98,10 @@ export class CallerSession {
       );
       return noCall;
     }
-    if (this.#writer.queuedBytes + call.body.length > this.#config.linkQueueBytes) {
+    const refusal = overload(this.#config, this.peer, this.#pending.size, this.#writer.queuedBytes, call);
+    if (refusal !== undefined) {
       this.#host.onShed();
-      call.answer.fail(
-        new ClusterError('overloaded', `too many bytes are queued for ${this.peer} (linkQueueBytes)`, {
-          retryAfterMs: this.#config.overloadRetryMs,
-          notBegun: true,
-        }),
-      );
+      call.answer.fail(refusal);
       return noCall;
     }
     const id = this.#nextId();
@@ -266,5 +265,26 @@ class SentCall implements RemoteCall {
   }
 }
 
-const noCall: RemoteCall = { cancel() {}, grant() {} };
+/** Answers take turns, so those that fitted the queue of their sender one after the other fit two such queues. */
+function incompleteAnswersMax({ linkAnswerBytes }: ClusterConfig): number {
+  return 2 * linkAnswerBytes;
+}
+
+/** Why one more call to a peer is refused; undefined if it fits. */
+export function overload(
+  { linkCallsMax, linkQueueBytes, overloadRetryMs }: ClusterConfig,
+  peer: ProcessId,
+  calls: number,
+  queuedBytes: number,
+  { body }: OutgoingCall,
+): ClusterError | undefined {
+  const isFull = calls >= linkCallsMax;
+  if (!isFull && queuedBytes + body.length <= linkQueueBytes) return undefined;
+  const reason = isFull
+    ? `${calls} calls to ${peer} are running already (linkCallsMax)`
+    : `too many bytes are queued for ${peer} (linkQueueBytes)`;
+  return new ClusterError('overloaded', reason, { retryAfterMs: overloadRetryMs, notBegun: true });
+}
+
+export const noCall: RemoteCall = { cancel() {}, grant() {} };
 const noChain: string[] = [];

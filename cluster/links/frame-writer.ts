@@ -56,11 +56,11 @@ export class FrameWriter {
   send(id: number, frame: Frame, bodyBytes = 0): void {
     if (this.#closed) return;
     const bulk = id === 0 || this.#bulkById.size === 0 ? undefined : this.#bulkById.get(id);
+    const bytes = bodyBytes + frameOverheadBytes;
     if (bulk !== undefined) {
-      bulk.after.push(() => this.send(id, frame, bodyBytes));
+      this.#sendAfter(bulk, bytes, () => this.send(id, frame, bodyBytes));
       return;
     }
-    const bytes = bodyBytes + frameOverheadBytes;
     this.#frames.push(frame);
     this.#costs.push(bytes);
     this.#queuedBytes += bytes;
@@ -69,10 +69,11 @@ export class FrameWriter {
 
   /** Sends a frame whose body may be long; `frame` builds it from the first part. */
   sendBody(id: number, body: Uint8Array, frame: (part: Uint8Array, more: boolean) => Frame): void {
+    if (this.#closed) return;
     const chunk = this.#config.chunkBytes;
     const before = this.#bulkById.get(id);
     if (before !== undefined) {
-      before.after.push(() => this.sendBody(id, body, frame));
+      this.#sendAfter(before, body.length, () => this.sendBody(id, body, frame));
       return;
     }
     if (body.length <= chunk) {
@@ -84,6 +85,15 @@ export class FrameWriter {
     this.#bulk.push(bulk);
     this.#bulkById.set(id, bulk);
     this.#queuedBytes += body.length - chunk;
+  }
+
+  /** What waits for the end of a long body is queued too. */
+  #sendAfter(bulk: Bulk, bytes: number, send: () => void): void {
+    this.#queuedBytes += bytes;
+    bulk.after.push(() => {
+      this.#queuedBytes -= bytes;
+      send();
+    });
   }
 
   close(): void {

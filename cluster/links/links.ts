@@ -3,6 +3,7 @@ import { ClusterError, toClusterError } from '../errors.js';
 import type { ProcessId } from '../ids/ids.js';
 import type { Member, View } from '../membership/membership.js';
 import { neighboursOf } from '../membership/neighbours.js';
+import type { NoteQueue } from '../measures/queues.js';
 import type { Random, Time, Timer } from '../time/time.js';
 import { greet, receive, type HandshakeSettings } from './handshake.js';
 import { spokenProtocols } from './protocol.js';
@@ -80,6 +81,17 @@ export class Links {
   /** Number of links that peers opened. */
   get served(): number {
     return this.#served.size;
+  }
+
+  readQueues(note: NoteQueue): void {
+    for (const peer of this.#peers.values()) {
+      note('link_calls', peer.inFlight, peer.queuedBytes);
+      note('incomplete_answers', 0, peer.assemblingBytes);
+    }
+    for (const session of this.#served) {
+      note('link_answers', session.running, session.queuedBytes);
+      note('incomplete_calls', 0, session.assemblingBytes);
+    }
   }
 
   async listen(): Promise<string> {

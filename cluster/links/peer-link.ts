@@ -4,7 +4,7 @@ import type { Member, ViewName } from '../membership/membership.js';
 import type { ProcessId } from '../ids/ids.js';
 import { backoffMs } from '../time/backoff.js';
 import type { Random, Time, Timer } from '../time/time.js';
-import { CallerSession } from './caller-session.js';
+import { CallerSession, noCall, overload } from './caller-session.js';
 import type { greet } from './handshake.js';
 import type { OutgoingCall, RemoteCall } from './remote-call.js';
 
@@ -36,7 +36,8 @@ export class PeerLink {
   readonly #dial: (signal: AbortSignal) => ReturnType<typeof greet>;
   readonly #onShed: () => void;
   #session: CallerSession | undefined;
-  #waiting: WaitingCall[] = [];
+  readonly #waiting = new Set<WaitingCall>();
+  #waitingBytes = 0;
   #dialing: AbortController | undefined;
   #kept = false;
   #isMember = false;
@@ -72,7 +73,7 @@ export class PeerLink {
       process: this.#member.process,
       open: this.isOpen,
       inFlight: this.inFlight,
-      queuedBytes: this.#session?.queuedBytes ?? 0,
+      queuedBytes: this.queuedBytes,
       failures: this.#failures,
     };
   }
@@ -82,7 +83,16 @@ export class PeerLink {
   }
 
   get inFlight(): number {
-    return this.#waiting.length + (this.#session?.inFlight ?? 0);
+    return this.#waiting.size + (this.#session?.inFlight ?? 0);
+  }
+
+  get queuedBytes(): number {
+    return this.#waitingBytes + (this.#session?.queuedBytes ?? 0);
+  }
+
+  /** Bytes of answers of which a part has arrived. */
+  get assemblingBytes(): number {
+    return this.#session?.assemblingBytes ?? 0;
   }
 
   get isKept(): boolean {
@@ -119,12 +129,21 @@ export class PeerLink {
   call(call: OutgoingCall): RemoteCall {
     this.#used = true;
     if (this.#session !== undefined) return this.#session.call(call);
-    const waiting = new WaitingCall(call);
-    this.#waiting.push(waiting);
     // During the pause after failed dials a call fails at once.
-    if (this.#redial !== undefined)
-      this.#failWaiting(new ClusterError('peer_lost', 'the peer is unreachable', away));
-    else this.#connect();
+    if (this.#redial !== undefined) {
+      call.answer.fail(new ClusterError('peer_lost', 'the peer is unreachable', away));
+      return noCall;
+    }
+    const refusal = overload(this.#config, this.#member.process, this.inFlight, this.queuedBytes, call);
+    if (refusal !== undefined) {
+      this.#onShed();
+      call.answer.fail(refusal);
+      return noCall;
+    }
+    const waiting = new WaitingCall(call, (cancelled) => this.#take(cancelled));
+    this.#waiting.add(waiting);
+    this.#waitingBytes += call.body.length;
+    this.#connect();
     return waiting;
   }
 
@@ -173,7 +192,9 @@ export class PeerLink {
       },
       onShed: this.#onShed,
     });
-    for (const waiting of this.#waiting.splice(0)) waiting.sendOver(this.#session);
+    for (const waiting of Array.from(this.#waiting)) {
+      if (this.#take(waiting)) waiting.sendOver(this.#session);
+    }
   }
 
   #dialFailed(error: ClusterError): void {
@@ -196,7 +217,14 @@ export class PeerLink {
   }
 
   #failWaiting(error: ClusterError): void {
-    for (const waiting of this.#waiting.splice(0)) waiting.fail(error);
+    for (const waiting of Array.from(this.#waiting)) if (this.#take(waiting)) waiting.fail(error);
+  }
+
+  /** False if it no longer waits. */
+  #take(waiting: WaitingCall): boolean {
+    if (!this.#waiting.delete(waiting)) return false;
+    this.#waitingBytes -= waiting.bytes;
+    return true;
   }
 }
 
@@ -204,24 +232,32 @@ const away = { notBegun: true } as const;
 
 /** A call that waits for the link to open. */
 class WaitingCall implements RemoteCall {
-  readonly #call: OutgoingCall;
+  readonly bytes: number;
+  #call: OutgoingCall | undefined;
+  readonly #onCancel: (waiting: WaitingCall) => void;
   #sent: RemoteCall | undefined;
-  #cancelled = false;
 
-  constructor(call: OutgoingCall) {
+  constructor(call: OutgoingCall, onCancel: (waiting: WaitingCall) => void) {
+    this.bytes = call.body.length;
     this.#call = call;
+    this.#onCancel = onCancel;
   }
 
   sendOver(session: CallerSession): void {
-    if (!this.#cancelled) this.#sent = session.call(this.#call);
+    const call = this.#call;
+    this.#call = undefined;
+    if (call !== undefined) this.#sent = session.call(call);
   }
 
   fail(error: ClusterError): void {
-    if (!this.#cancelled) this.#call.answer.fail(error);
+    const call = this.#call;
+    this.#call = undefined;
+    call?.answer.fail(error);
   }
 
   cancel(): void {
-    this.#cancelled = true;
+    this.#call = undefined;
+    this.#onCancel(this);
     this.#sent?.cancel();
   }
 

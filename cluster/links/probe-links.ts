@@ -13,11 +13,10 @@ export interface ProbeLinksParts {
   readonly settings: HandshakeSettings;
   readonly time: Time;
   readonly random: Random;
+  /** Concurrent probes of one peer, in each direction. */
+  readonly probesMax: number;
   dial(peer: Member): Pipe;
 }
-
-/** Concurrent probes of one peer; normally a peer sends only a few at once. */
-const answersMax = 64;
 
 /**
  * Membership probes, with one stream per peer that is greeted once. The greeting proves the identity of both ends, and
@@ -81,7 +80,7 @@ export class ProbeLinks implements PeerProbe {
     const { settings, time, random } = this.#parts;
     const pipe = this.#parts.dial(peer);
     const greeting = greet(pipe, peer.process, settings, time, random);
-    const link: ProbeLink = new ProbeLink(peer.process, pipe, greeting, () => {
+    const link: ProbeLink = new ProbeLink(peer.process, pipe, greeting, this.#parts.probesMax, () => {
       if (this.#asked.get(key) === link) this.#asked.delete(key);
     });
     this.#asked.set(key, link);
@@ -92,7 +91,7 @@ export class ProbeLinks implements PeerProbe {
     if (frame?.$case !== 'probe') {
       throw new ClusterError('protocol_violation', `unexpected frame ${frame?.$case ?? 'without a type'}`);
     }
-    if (answering.count >= answersMax) {
+    if (answering.count >= this.#parts.probesMax) {
       throw new ClusterError(
         'protocol_violation',
         `the peer sent more than ${answering.count} probes at once`,
@@ -126,16 +125,18 @@ class ProbeLink {
   readonly #pipe: Pipe;
   readonly #open: Promise<void>;
   readonly #forget: () => void;
+  readonly #max: number;
   readonly #questions = new Map<number, Question>();
   #lastId = 0;
   #waiting = 0;
   #isRetired = false;
   #lost: ClusterError | undefined;
 
-  constructor(peer: ProcessId, pipe: Pipe, greeting: Promise<Greeted>, forget: () => void) {
+  constructor(peer: ProcessId, pipe: Pipe, greeting: Promise<Greeted>, max: number, forget: () => void) {
     this.#peer = peer;
     this.#pipe = pipe;
     this.#forget = forget;
+    this.#max = max;
     this.#open = greeting.then(
       (greeted) => {
         greeted.attach(
@@ -156,6 +157,11 @@ class ProbeLink {
   }
 
   async ask(request: ProbeRequest, signal: AbortSignal): Promise<ProbeReply> {
+    // The peer would close the connection of one that asks more.
+    if (this.#waiting >= this.#max) {
+      const reason = `${this.#waiting} probes of ${this.#peer} wait for their answers (probesMax)`;
+      throw new ClusterError('overloaded', reason, { process: this.#peer });
+    }
     this.#waiting += 1;
     try {
       return await new Promise<ProbeReply>((resolve, reject) => {

@@ -104,6 +104,15 @@ export class ServerSession {
     return this.#running.size;
   }
 
+  get queuedBytes(): number {
+    return this.#writer.queuedBytes;
+  }
+
+  /** Bytes of calls of which a part has arrived. */
+  get assemblingBytes(): number {
+    return this.#assembler.cost;
+  }
+
   /** Sends waiting frames, so that the last answers of a leaving node are not lost. */
   flush(): void {
     this.#writer.flush();
@@ -182,17 +191,12 @@ export class ServerSession {
     }
     const answer = new Answer(this, id);
     if (this.#running.size >= this.#config.linkCallsMax) {
-      const { overloadRetryMs: retryAfterMs } = this.#config;
-      answer.fail(
-        new ClusterError(
-          'overloaded',
-          `${this.#running.size} calls of ${this.peer} are already running (linkCallsMax)`,
-          {
-            retryAfterMs,
-            notBegun: true,
-          },
-        ),
-      );
+      const reason = `${this.#running.size} calls of ${this.peer} are already running (linkCallsMax)`;
+      answer.fail(this.#overloaded(reason, true));
+      return;
+    }
+    if (!this.#fits(0)) {
+      answer.fail(this.#overloaded(`${this.peer} does not read its answers (linkAnswerBytes)`, true));
       return;
     }
     const handle = this.#host.receive({
@@ -220,10 +224,14 @@ export class ServerSession {
   // ── answers
 
   opened(id: number, epoch: Epoch): void {
-    this.#writer.send(id, { frame: { $case: 'opened', value: { id, epoch } } });
+    this.#send(id, { frame: { $case: 'opened', value: { id, epoch } } });
   }
 
   reply(id: number, body: Uint8Array, epoch: Epoch): void {
+    if (!this.#fits(body.length)) {
+      this.fail(id, this.#unread());
+      return;
+    }
     if (!this.#finish(id)) return;
     if (body.length <= this.#config.chunkBytes) {
       const frame: Frame = { frame: { $case: 'reply', value: { id, body, more: false, epoch } } };
@@ -235,21 +243,52 @@ export class ServerSession {
     }));
   }
 
-  item(id: number, body: Uint8Array): void {
+  /** False if the message does not fit the queue to the peer. */
+  item(id: number, body: Uint8Array): boolean {
+    if (!this.#fits(body.length)) return false;
     this.#writer.sendBody(id, body, (part, more) => ({
       frame: { $case: 'item', value: { id, body: part, more } },
     }));
+    return true;
+  }
+
+  /** Ends a stream whose messages are not read. */
+  unread(id: number): void {
+    const handle = this.#running.get(id);
+    this.fail(id, this.#unread());
+    handle?.cancel();
   }
 
   end(id: number): void {
-    if (this.#finish(id)) this.#writer.send(id, { frame: { $case: 'end', value: { id } } });
+    if (this.#finish(id)) this.#send(id, { frame: { $case: 'end', value: { id } } });
   }
 
   fail(id: number, error: ClusterError): void {
     if (!this.#finish(id)) return;
     // A caller with an older view must receive the newer one before it reads "moved".
     if (error.tag === 'moved') this.#sendView();
-    this.#writer.send(id, { frame: { $case: 'failure', value: failureOf(id, error) } });
+    const value = failureOf(id, error);
+    this.#send(id, { frame: { $case: 'failure', value } }, value.message.length + value.detail.length);
+  }
+
+  /** Whether an answer of so many bytes fits the queue to the peer. */
+  #fits(bytes: number): boolean {
+    return this.#writer.queuedBytes + bytes <= this.#config.linkAnswerBytes;
+  }
+
+  #unread(): ClusterError {
+    return this.#overloaded(`the answer does not fit the queue to ${this.peer} (linkAnswerBytes)`, false);
+  }
+
+  #overloaded(reason: string, notBegun: boolean): ClusterError {
+    return new ClusterError('overloaded', reason, { retryAfterMs: this.#config.overloadRetryMs, notBegun });
+  }
+
+  /** Short frames, refusals among them, go beyond the bound; a peer that reads none of them loses its link. */
+  #send(id: number, frame: Frame, bytes = 0): void {
+    this.#writer.send(id, frame, bytes);
+    if (this.#writer.queuedBytes <= this.#config.linkAnswerBytes * 2) return;
+    this.close(this.#overloaded(`${this.peer} reads none of its answers (linkAnswerBytes)`, false));
   }
 
   #finish(id: number): boolean {
@@ -285,7 +324,9 @@ class Answer implements IncomingAnswer {
   }
 
   item(body: Uint8Array): void {
-    if (!this.ended) this.#session.item(this.#id, body);
+    if (this.ended || this.#session.item(this.#id, body)) return;
+    this.ended = true;
+    this.#session.unread(this.#id);
   }
 
   end(): void {

@@ -22,7 +22,7 @@ export interface MailboxBounds {
 /** Ended messages that a queue may hold beyond the number of those that wait; fewer are not worth a pass over it. */
 const endedMax = 16;
 
-/** Bounded by count and by bytes. The control lane has its own bound, so that a flood of turns cannot block it. */
+/** Bounded by count and by bytes in each lane. The control lane has its own bound, so that a flood of turns cannot block it. */
 export class Mailbox<Item extends Mail> {
   readonly #bounds: MailboxBounds;
   readonly #actorGroup: string;
@@ -32,7 +32,8 @@ export class Mailbox<Item extends Mail> {
   #mixed: FairQueue<Item> | undefined;
   #turns = 0;
   #controls = 0;
-  #bytes = 0;
+  #turnBytes = 0;
+  #controlBytes = 0;
   /** Messages in the queues that ended while they waited. */
   #ended = 0;
 
@@ -51,23 +52,26 @@ export class Mailbox<Item extends Mail> {
   }
 
   get bytes(): number {
-    return this.#bytes;
+    return this.#turnBytes + this.#controlBytes;
   }
 
   /** False if the mailbox is full; the message was then not added. */
   offer(mail: Item): boolean {
+    const { controlCountMax, mailboxCountMax, mailboxBytesMax } = this.#bounds;
+    // A single message above the byte bound is accepted; otherwise it could never be handled.
     if (mail.lane === 'control') {
-      if (this.#controls >= this.#bounds.controlCountMax) return false;
+      if (this.#controls >= controlCountMax) return false;
+      if (this.#controls > 0 && this.#controlBytes + mail.bytes > mailboxBytesMax) return false;
       this.#controls += 1;
+      this.#controlBytes += mail.bytes;
       this.#control.push(mail);
     } else {
-      if (this.#turns >= this.#bounds.mailboxCountMax) return false;
-      // A single message above the byte bound is accepted; otherwise it could never be handled.
-      if (this.#turns > 0 && this.#bytes + mail.bytes > this.#bounds.mailboxBytesMax) return false;
+      if (this.#turns >= mailboxCountMax) return false;
+      if (this.#turns > 0 && this.#turnBytes + mail.bytes > mailboxBytesMax) return false;
       this.#turns += 1;
+      this.#turnBytes += mail.bytes;
       this.#pushTurn(mail);
     }
-    this.#bytes += mail.bytes;
     return true;
   }
 
@@ -100,9 +104,13 @@ export class Mailbox<Item extends Mail> {
   }
 
   #discount(mail: Item): void {
-    if (mail.lane === 'control') this.#controls -= 1;
-    else this.#turns -= 1;
-    this.#bytes -= mail.bytes;
+    if (mail.lane === 'control') {
+      this.#controls -= 1;
+      this.#controlBytes -= mail.bytes;
+    } else {
+      this.#turns -= 1;
+      this.#turnBytes -= mail.bytes;
+    }
   }
 
   #pushTurn(mail: Item): void {

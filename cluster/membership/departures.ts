@@ -20,7 +20,15 @@ export class Departures {
     for (const process of this.#members) {
       if (!members.has(process) && process !== this.#membership.self.process) this.#departed.add(process);
     }
+    // A process without effects never asks; those of the last views remain.
+    for (const process of this.#departed) {
+      if (this.#membership.surelyGone(process)) this.#departed.delete(process);
+    }
     this.#members = members;
+  }
+
+  get size(): number {
+    return this.#departed.size;
   }
 
   async clear(signal: AbortSignal): Promise<void> {

@@ -101,6 +101,13 @@ export class Observer {
 
   /** Bounds memory over years: leases that vanished long ago are recognized by their absence. */
   #forgetOldest(): void {
+    // Those of an earlier generation have no track.
+    for (const process of this.#holds.keys()) {
+      if (this.#holds.size <= this.#tracks.size + this.#tracksMax) break;
+      if (this.#tracks.has(process)) continue;
+      this.#holds.delete(process);
+      this.#heldFree.delete(process);
+    }
     for (const [process, track] of this.#tracks) {
       if (this.#tracks.size <= this.#tracksMax) return;
       if (track.vanishedMs === undefined) continue;

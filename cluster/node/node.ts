@@ -21,6 +21,7 @@ import { Deadlines } from '../time/deadlines.js';
 import type { Random, Time } from '../time/time.js';
 import type { ProtocolTrace } from '../trace/events.js';
 import type { LoopLag } from '../time/loop-lag.js';
+import type { NoteQueue } from '../measures/queues.js';
 import { RingHistory } from './ring-history.js';
 import { askProcess } from './ask-process.js';
 import { describeNode, type ActorLocation, type NodeDescription } from './describe.js';
@@ -201,6 +202,16 @@ export class ClusterNode {
       ringChanges: this.#history.changes(),
       missedViews: this.#missedViews,
     });
+  }
+
+  /** Tells the present length of each queue of this node, for a checker of `queueBounds`. */
+  readQueues(note: NoteQueue): void {
+    this.#table.readQueues(note);
+    this.#links.readQueues(note);
+    note('calls_without_owner', this.#router.waitingForOwner);
+    note('calls_before_view', this.#rings.waiting);
+    note('called_addresses', this.#receiver.addresses);
+    note('former_members', Math.max(this.#rings.membersKnown, this.#departures.size));
   }
 
   /**

@@ -14,8 +14,11 @@ export interface DueTimer {
 }
 
 export interface TimerSource {
-  /** Timers of these slots that are due within the horizon, including overdue ones (`dueInMs` of 0 or less). */
-  upcoming(slots: SlotSet, horizonMs: number): Promise<readonly DueTimer[]>;
+  /**
+   * The next timers of these slots that are due within the horizon, the earliest first and at most `limit`, including
+   * overdue ones (`dueInMs` of 0 or less).
+   */
+  upcoming(slots: SlotSet, horizonMs: number, limit: number): Promise<readonly DueTimer[]>;
   /**
    * Fires in one transaction that checks the row again. Returns in how many milliseconds to retry if the timer is not
    * yet due by the store's clock; undefined if it has fired, was moved or is gone.
@@ -50,6 +53,8 @@ export class DurableTimers {
   #stopped = false;
   #firing = 0;
   #reading = false;
+  /** The later timers are left in the store, because there are too many. */
+  #heldUntilMs = Number.POSITIVE_INFINITY;
   failures = 0;
   fired = 0;
   /** From the due time, as computed at the reading, to the call of `fire`. */
@@ -71,6 +76,11 @@ export class DurableTimers {
 
   get waiting(): number {
     return this.#known.size;
+  }
+
+  /** Entries in memory, including those of timers that were moved or are gone. */
+  get held(): number {
+    return this.#heap.size;
   }
 
   start(): void {
@@ -111,7 +121,10 @@ export class DurableTimers {
     try {
       const slots = SlotSet.ownedBy(this.#node.process, this.#node.ring);
       const startedMs = this.#time.monotonicMs();
-      const rows = slots.size === 0 ? [] : await this.#source.upcoming(slots, this.#config.timerHorizonMs);
+      const { timerHorizonMs, timersMax } = this.#config;
+      const rows = slots.size === 0 ? [] : await this.#source.upcoming(slots, timerHorizonMs, timersMax);
+      const last = rows.length < timersMax ? undefined : rows.at(-1);
+      this.#heldUntilMs = last === undefined ? Number.POSITIVE_INFINITY : startedMs + last.dueInMs;
       for (const { id, slot, dueInMs } of rows) this.#add({ id, slot, atMs: startedMs + dueInMs });
     } catch (error) {
       // The store is unreachable or the query failed; the next reading follows anyway.
@@ -126,8 +139,22 @@ export class DurableTimers {
     const known = this.#known.get(entry.id);
     // The newest reading counts; an older heap entry is skipped when it comes up.
     if (known !== undefined && Math.abs(known.atMs - entry.atMs) < 1) return;
+    if (entry.atMs > this.#heldUntilMs) return;
     this.#known.set(entry.id, entry);
     this.#heap.push(entry);
+    const { timersMax } = this.#config;
+    if (this.#known.size > timersMax || this.#heap.size > 2 * timersMax) this.#keepNext(timersMax);
+  }
+
+  /** Drops the later timers, which stay in the store, and the entries of those that were moved or are gone. */
+  #keepNext(timersMax: number): void {
+    const entries = [...this.#known.values()].sort((one, other) => one.atMs - other.atMs);
+    const isFull = this.#known.size > timersMax;
+    const kept = isFull ? entries.slice(0, Math.ceil(timersMax / 2)) : entries;
+    if (isFull) this.#heldUntilMs = kept.at(-1)?.atMs ?? this.#heldUntilMs;
+    this.#known = new Map(kept.map((entry) => [entry.id, entry]));
+    this.#heap = newHeap();
+    for (const entry of kept) this.#heap.push(entry);
   }
 
   #arm(): void {
@@ -155,6 +182,8 @@ export class DurableTimers {
       void this.#fire(next);
     }
     this.#arm();
+    const isPartial = this.#heldUntilMs !== Number.POSITIVE_INFINITY;
+    if (isPartial && this.#known.size <= this.#config.timersMax / 4) void this.#read();
   }
 
   async #fire(entry: Entry): Promise<void> {

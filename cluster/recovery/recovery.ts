@@ -55,8 +55,8 @@ export interface RecoveryCounts {
 /**
  * Finds unfinished work in the slots of this node (protocol 6): on gaining slots; again once every older lease and
  * statement must be over, because another actor may commit work for a slot just after its new owner's scan; and then
- * periodically for ever; a full look is followed by the next at once. First attempts run a few at a time, repeats one at a time after a growing pause: a turn that
- * kills its process must not kill the cluster.
+ * periodically for ever; a full look is followed by the next as soon as its rows have begun. First attempts run a few at
+ * a time, repeats one at a time after a growing pause: a turn that kills its process must not kill the cluster.
  */
 export class Recovery<Work extends UnfinishedWork> {
   readonly #node: RecoveryNode;
@@ -93,6 +93,11 @@ export class Recovery<Work extends UnfinishedWork> {
     this.#time = time;
     this.#random = random;
     this.#failed = failed;
+  }
+
+  /** First attempts, and repeats, that wait for their turn. */
+  get waiting(): { readonly fresh: number; readonly repeats: number } {
+    return { fresh: this.#fresh.length, repeats: this.#repeats.length };
   }
 
   get counts(): RecoveryCounts {
@@ -159,7 +164,7 @@ export class Recovery<Work extends UnfinishedWork> {
 
   /** From the oldest row on, or behind the last row of a full look. */
   async #scan(beyond?: Work): Promise<void> {
-    if (this.#scanning) {
+    if (this.#scanning || this.#fresh.length > 0) {
       this.#scanAgain = true;
       return;
     }
@@ -168,17 +173,17 @@ export class Recovery<Work extends UnfinishedWork> {
       this.#scanAgain = false;
       await this.#scanOnce(beyond);
       beyond = undefined;
-    } while (this.#scanAgain && !this.#stopped);
+    } while (this.#scanAgain && this.#fresh.length === 0 && !this.#stopped);
     this.#scanning = false;
     this.#scanOn();
   }
 
   /** The next look waits until the rows of the last one have begun, so that at most one look is in memory. */
   #scanOn(): void {
+    if (this.#fresh.length > 0 || this.#scanning || this.#stopped) return;
     const beyond = this.#beyond;
-    if (beyond === undefined || this.#fresh.length > 0 || this.#scanning || this.#stopped) return;
     this.#beyond = undefined;
-    void this.#scan(beyond);
+    if (beyond !== undefined || this.#scanAgain) void this.#scan(beyond);
   }
 
   async #scanOnce(beyond: Work | undefined): Promise<void> {
@@ -190,6 +195,8 @@ export class Recovery<Work extends UnfinishedWork> {
       const found = await this.#source.unfinished(slots, limit, beyond);
       for (const work of found) {
         if (this.#takenUp.has(work.id) || !this.#node.owns(work.slot)) continue;
+        // A later sweep finds the repeats that are left out; they run one at a time.
+        if (work.attempts > 0 && this.#repeats.length >= limit) continue;
         this.#takenUp.add(work.id);
         (work.attempts === 0 ? this.#fresh : this.#repeats).push(work);
       }

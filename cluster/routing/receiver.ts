@@ -44,6 +44,10 @@ export class Receiver {
     this.#parts = parts;
   }
 
+  get addresses(): number {
+    return this.#targetCount;
+  }
+
   receive(incoming: IncomingCall): IncomingHandle {
     try {
       if (incoming.mode === 'describe') {
@@ -96,11 +100,11 @@ export class Receiver {
   }
 
   #release(target: Target, incoming: IncomingCall): IncomingHandle {
-    void this.#parts.table
-      .release(target.kind.name, target.text)
-      .then(() => incoming.answer.reply(nothing, this.#parts.table.epochOf(target.kind.name, target.text)))
-      .catch((error: unknown) => incoming.answer.fail(toClusterError(error)));
-    return noHandle;
+    const { table } = this.#parts;
+    const endWait = table.whenReleased(target.kind.name, target.text, () =>
+      incoming.answer.reply(nothing, table.epochOf(target.kind.name, target.text)),
+    );
+    return { ...noHandle, cancel: endWait, detach: endWait };
   }
 
   #call(target: Target, method: Method, incoming: IncomingCall): IncomingHandle {
@@ -121,7 +125,7 @@ export class Receiver {
     const call = new Call(target, origin, input, size, this.#sink(target, method, incoming), deadlines);
     const payload = incoming.repeatable ? hashBytes(incoming.body) : 0;
     if (incoming.mode === 'resident') this.#deliverResident(target, call);
-    else void this.#route(target, call, payload, incoming);
+    else this.#route(target, call, payload, incoming);
     return {
       cancel: () => call.cancel(),
       grant: (credit) => call.grant(credit),
@@ -137,22 +141,27 @@ export class Receiver {
     }
   }
 
-  #route(target: Target, call: Call, payload: number, incoming: IncomingCall): void | Promise<void> {
-    const { rings, time } = this.#parts;
+  #route(target: Target, call: Call, payload: number, incoming: IncomingCall): void {
+    const { rings, time, config } = this.#parts;
     if (incoming.view === undefined || incoming.view.number <= rings.view.number) {
       this.#deliver(target, call, payload);
       return;
     }
+    if (rings.waiting >= config.nodeQueueMax) {
+      const details = { notBegun: true, retryAfterMs: config.overloadRetryMs };
+      call.fail(
+        new ClusterError('overloaded', 'too many calls wait for the newer view (nodeQueueMax)', details),
+      );
+      return;
+    }
     // This node's view is older than the caller's: wait for the newer view, which is on its way.
-    let waited = false;
     const go = (): void => {
-      if (waited) return;
-      waited = true;
       timer.cancel();
+      endWait();
       this.#deliver(target, call, payload);
     };
     const timer = time.after(catchUpMs, go);
-    return rings.reached(incoming.view.number).then(go);
+    const endWait = rings.whenReached(incoming.view.number, go);
   }
 
   #deliver(target: Target, call: Call, payload: number): void {

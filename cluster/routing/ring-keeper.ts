@@ -11,6 +11,9 @@ export function ringBuilder(time: Time): BuildRing {
   return (view, previous) => buildRingInSteps(time, view, previous);
 }
 
+/** As many as membership remembers. */
+const knownMax = 10_000;
+
 /** The ring of the newest view. The old ring stays in use while the new table is built. */
 export class RingKeeper {
   readonly #build: BuildRing;
@@ -22,7 +25,7 @@ export class RingKeeper {
   #selfIndex = -1;
   #wanted: View = emptyView;
   #building = false;
-  #waiters: { readonly number: ViewNumber; readonly resolve: () => void }[] = [];
+  readonly #waiters = new Set<{ readonly number: ViewNumber; readonly action: () => void }>();
 
   constructor(build: BuildRing, self: ProcessId, onRing: (ring: Ring, before: Ring) => void) {
     this.#build = build;
@@ -48,16 +51,44 @@ export class RingKeeper {
 
   follow(view: View): void {
     this.#wanted = view;
-    for (const member of view.members) this.#known.set(member.process, member);
+    this.#know(view);
     if (!this.#building) void this.#run();
+  }
+
+  /** The processes of earlier views that left longest ago are forgotten: their turns ended with their leases. */
+  #know(view: View): void {
+    for (const member of view.members) {
+      this.#known.delete(member.process);
+      this.#known.set(member.process, member);
+    }
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size <= Math.max(knownMax, view.members.length)) return;
+      this.#known.delete(oldest);
+    }
   }
 
   /** Resolves when a ring of that view or a newer one is in use. */
   reached(number: ViewNumber): Promise<void> {
-    if (this.#ring.view.number >= number) return Promise.resolve();
     return new Promise((resolve) => {
-      this.#waiters.push({ number, resolve });
+      this.whenReached(number, resolve);
     });
+  }
+
+  /** Calls `action` then, or at once; returns the function that ends the wait. */
+  whenReached(number: ViewNumber, action: () => void): () => void {
+    const waiter = { number, action };
+    if (this.#ring.view.number >= number) action();
+    else this.#waiters.add(waiter);
+    return () => this.#waiters.delete(waiter);
+  }
+
+  get membersKnown(): number {
+    return this.#known.size;
+  }
+
+  /** Calls and others that wait for a newer view. */
+  get waiting(): number {
+    return this.#waiters.size;
   }
 
   async #run(): Promise<void> {
@@ -68,9 +99,9 @@ export class RingKeeper {
       this.#ring = ring;
       this.#selfIndex = ring.view.members.findIndex((member) => member.process === this.#self);
       this.#onRing(ring, before);
-      const reached = this.#waiters.filter((waiter) => waiter.number <= ring.view.number);
-      this.#waiters = this.#waiters.filter((waiter) => waiter.number > ring.view.number);
-      for (const waiter of reached) waiter.resolve();
+      for (const waiter of Array.from(this.#waiters)) {
+        if (waiter.number <= ring.view.number && this.#waiters.delete(waiter)) waiter.action();
+      }
     }
     this.#building = false;
   }

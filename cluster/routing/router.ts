@@ -8,6 +8,7 @@ import { requestId, type ActorKind, type Epoch, type RequestId } from '../ids/id
 import type { Links } from '../links/links.js';
 import { encodeMessage } from '../links/remote-call.js';
 import type { Membership } from '../membership/membership.js';
+import { SharedBound } from '../mailbox/fair-queue.js';
 import { ReplyStream } from '../streams/reply-stream.js';
 import { StreamEpochs } from '../streams/stream-epochs.js';
 import { backoffMs } from '../time/backoff.js';
@@ -55,18 +56,17 @@ const localItemsMax = 64;
 export class Router implements Caller, PendingHost {
   readonly #parts: RouterParts;
   readonly #paused = new Set<PendingCall>();
+  readonly #room: SharedBound;
   readonly #streams = new StreamEpochs<PendingCall>();
   readonly localItemCost: number;
   readonly counts: RouterCounts = { localCalls: 0, remoteCalls: 0, movedAnswers: 0, retries: 0 };
   readonly #idPrefix: RequestId;
-  /** Local calls are not encoded. */
-  readonly #localSize: { readonly bytes: 0; readonly credit: number };
   #lastId = 0;
 
   constructor(parts: RouterParts) {
     this.#parts = parts;
+    this.#room = new SharedBound(parts.config.nodeQueueMax);
     this.localItemCost = Math.ceil(parts.config.callCreditBytes / localItemsMax);
-    this.#localSize = { bytes: 0, credit: parts.config.callCreditBytes };
     // Unique in the cluster without a random number per call.
     this.#idPrefix = requestId(`${parts.random.id().slice(0, 16)}-`);
   }
@@ -171,7 +171,8 @@ export class Router implements Caller, PendingHost {
   #attemptLocal(pending: PendingCall, input: unknown): void {
     const { target } = pending;
     this.counts.localCalls += 1;
-    const call = new Call(target, pending, input, this.#localSize, pending);
+    // Local calls are not encoded.
+    const call = new Call(target, pending, input, { bytes: 0, credit: pending.stream?.room ?? 0 }, pending);
     pending.local = call;
     try {
       this.#parts.table.deliver(target.kind.name, target.text, target.slot, call, 0);
@@ -196,7 +197,7 @@ export class Router implements Caller, PendingHost {
       tracestate: pending.tracestate,
       callerGroup: pending.group === address.group ? '' : pending.group,
       chain: pending.chain,
-      credit: pending.method.streams ? this.#parts.config.callCreditBytes : 0,
+      credit: pending.stream?.room ?? 0,
       answer: pending.remoteAnswer(),
     };
   }
@@ -213,7 +214,7 @@ export class Router implements Caller, PendingHost {
 
   ended(pending: PendingCall): void {
     this.#parts.deadlines.remove(pending);
-    if (this.#paused.size > 0) this.#paused.delete(pending);
+    if (this.#paused.size > 0) this.#unpause(pending);
     if (this.#streams.size > 0) this.#streams.closed(actorOf(pending), pending);
     if (pending.signals === undefined) return;
     for (const { signal, onAbort } of pending.signals) signal.removeEventListener('abort', onAbort);
@@ -237,10 +238,29 @@ export class Router implements Caller, PendingHost {
       pending.stop(error);
       return;
     }
+    if (!this.#room.take(pending.group)) {
+      const details = {
+        cause: error,
+        notBegun: error.notBegun,
+        retryAfterMs: this.#parts.config.overloadRetryMs,
+      };
+      pending.stop(
+        new ClusterError(
+          'overloaded',
+          'too many calls wait for the owners of their actors (nodeQueueMax)',
+          details,
+        ),
+      );
+      return;
+    }
     this.counts.retries += 1;
     const pauseMs = decision === 'hop' ? this.#parts.config.movedRetryMs : this.#pauseMs(pending, error);
     this.#paused.add(pending);
     pending.pause = this.#parts.time.after(pauseMs, () => this.#resume(pending));
+  }
+
+  #unpause(pending: PendingCall): void {
+    if (this.#paused.delete(pending)) this.#room.give(pending.group);
   }
 
   #pauseMs(pending: PendingCall, error: ClusterError): number {
@@ -260,7 +280,7 @@ export class Router implements Caller, PendingHost {
   }
 
   #resume(pending: PendingCall): void {
-    this.#paused.delete(pending);
+    this.#unpause(pending);
     pending.pause = undefined;
     if (pending.done) return;
     const next = pending.nextInput();

@@ -15,6 +15,8 @@ export class VirtualTime implements Time {
   #nowMs = 0;
   #order = 0;
   #ran = 0;
+  /** Runs after each event and the promise jobs that it caused. */
+  afterEach: (() => void) | undefined;
 
   monotonicMs(): number {
     return this.#nowMs;
@@ -58,6 +60,7 @@ export class VirtualTime implements Time {
       this.#ran += 1;
       event.action();
       await settle();
+      this.afterEach?.();
     }
     this.#nowMs = untilMs;
   }

@@ -25,6 +25,7 @@ interface Waiter<Item> {
  */
 export class ReplyStream<Item> implements AsyncIterableIterator<Item, undefined> {
   readonly #items = new Fifo<{ readonly value: Item; readonly cost: number; readonly epoch: Epoch }>();
+  #bufferedCost = 0;
   readonly #window: number;
   readonly #onEnd: (end: StreamEnd) => void;
   #source: StreamSource;
@@ -68,10 +69,22 @@ export class ReplyStream<Item> implements AsyncIterableIterator<Item, undefined>
     return this.#items.size;
   }
 
-  /** From now on another producer feeds the stream: the retry of a call whose owner moved. */
+  get bufferedCost(): number {
+    return this.#bufferedCost;
+  }
+
+  /** The credit of a new producer: the window without the messages of earlier ones that are still unread. */
+  get room(): number {
+    return Math.max(0, this.#window - this.#bufferedCost);
+  }
+
+  /**
+   * From now on another producer feeds the stream, with `room` as its credit: the retry of a call whose owner moved. One
+   * message may overdraw the window; reading it returns no credit then.
+   */
   attach(source: StreamSource): void {
     this.#source = source;
-    this.#takenCredit = 0;
+    this.#takenCredit = Math.min(0, this.#window - this.#bufferedCost);
   }
 
   /** An activation has begun to answer; later messages belong to it. */
@@ -86,6 +99,7 @@ export class ReplyStream<Item> implements AsyncIterableIterator<Item, undefined>
     const waiter = this.#waiter;
     if (waiter === undefined) {
       this.#items.push({ value, cost, epoch: this.#openEpoch ?? noEpoch });
+      this.#bufferedCost += cost;
       return;
     }
     this.#waiter = undefined;
@@ -104,6 +118,7 @@ export class ReplyStream<Item> implements AsyncIterableIterator<Item, undefined>
     if (this.#end !== undefined) return;
     this.#finish({ how: 'cancelled' });
     while (this.#items.shift() !== undefined) continue;
+    this.#bufferedCost = 0;
     this.#source.cancel();
   }
 
@@ -111,6 +126,7 @@ export class ReplyStream<Item> implements AsyncIterableIterator<Item, undefined>
     const item = this.#items.shift();
     if (item !== undefined) {
       this.#readEpoch = item.epoch;
+      this.#bufferedCost -= item.cost;
       this.#returnCredit(item.cost);
       return Promise.resolve({ done: false, value: item.value });
     }

@@ -8,6 +8,8 @@ export interface LlmAnswer {
   readonly toolCalls: readonly ToolCallPart[];
   readonly usage: Usage | undefined;
   readonly stop: StopReason | undefined;
+  /** The text of the caller's that ended the answer, if it is known. */
+  readonly stopSequence: string | undefined;
   readonly vendorResponseId: string | undefined;
   /** The vendor's own reply, if it came whole. */
   readonly whole: WholeReply | undefined;
@@ -38,6 +40,7 @@ export class AnswerBuilder {
   readonly #calls: OpenCall[] = [];
   #usage: Usage | undefined;
   #stop: StopReason | undefined;
+  #stopSequence: string | undefined;
   #id: string | undefined;
   #whole: WholeReply | undefined;
 
@@ -82,6 +85,7 @@ export class AnswerBuilder {
         return;
       case 'stop':
         this.#stop = event.reason;
+        this.#stopSequence = event.sequence;
         return;
       case 'whole_reply':
         this.#whole = event;
@@ -101,6 +105,7 @@ export class AnswerBuilder {
       toolCalls: content.filter((part) => part.type === 'tool_call'),
       usage: this.#usage,
       stop: this.#stop,
+      stopSequence: this.#stopSequence,
       vendorResponseId: this.#id,
       whole: this.#whole,
     };

@@ -19,6 +19,8 @@ export interface ActorParts {
   readonly config: ClusterConfig;
   readonly bound: number;
   readonly ackBeforeCommit: boolean;
+  /** A turn whose commit has an unknown result runs again in the same activation. */
+  readonly repeatsTurns: boolean;
   effect(effect: Effect): void;
   /** A write failed without a caller to report it to: the planted bug answered before the commit. */
   unseen(): void;
@@ -86,13 +88,19 @@ export function worker(parts: ActorParts) {
         add: async ({ amount }: { amount: number }, call: Call) => {
           await activation.stamp({ set: 'busy', process, forMs: 12_000 });
           await activation.effectsClear(call.signal);
-          for (let step = 0; step < 10; step += 1) {
-            await sleep(parts.time, 250);
-            if (!activation.mayAct()) throw new ClusterError('fenced', 'the process may no longer act');
-            parts.effect({ actor, process, epoch });
-          }
+          const act = async (): Promise<void> => {
+            for (let step = 0; step < 10; step += 1) {
+              await sleep(parts.time, 250);
+              if (!activation.mayAct()) throw new ClusterError('fenced', 'the process may no longer act');
+              parts.effect({ actor, process, epoch, step: `${call.requestId} ${step}` });
+            }
+          };
+          await act();
           const next = sum + amount;
-          const result = await add(activation, next, call, true);
+          const result = await add(activation, next, call, {
+            free: true,
+            ...(parts.repeatsTurns ? { onLost: act } : {}),
+          });
           if (result.sum === next) sum = next;
           return { sum: result.sum };
         },
@@ -108,11 +116,12 @@ async function add(
   activation: SimulatedActivation,
   sum: number,
   call: Call,
-  free = false,
+  { free = false, onLost }: { readonly free?: boolean; readonly onLost?: () => Promise<void> } = {},
 ): Promise<CounterResult> {
   const write = { counter: addressText(activation.address), requestId: call.requestId, sum };
   const committed = await activation.write(write, free ? { stamp: { set: 'free' } } : {});
   if (committed.outcome === 'committed') return committed.result;
+  await onLost?.();
   // Only a fresh load shows whether this request id was new.
   activation.end('failed');
   throw new ClusterError('outcome_unknown', 'the addition was committed by this call or an earlier one');

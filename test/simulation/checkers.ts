@@ -67,11 +67,17 @@ export interface Effect {
   readonly actor: string;
   readonly process: string;
   readonly epoch: number;
+  /** The request and its step: an activation makes each step of a request once. Absent if another checker knows it. */
+  readonly step?: string;
 }
 
-/** Checks outside effects: no effect of an older activation after one of a newer. */
+/**
+ * Checks outside effects: no effect of an older activation after one of a newer, and each step of a request at most once
+ * under one epoch.
+ */
 export class CheckedEffects {
   readonly #newest = new Map<string, Effect>();
+  readonly #made = new Set<string>();
   #storeForgot = false;
   readonly #violations: string[];
   readonly #now: () => number;
@@ -102,6 +108,14 @@ export class CheckedEffects {
 
   happened(effect: Effect): void {
     this.count += 1;
+    const { actor, process, epoch, step } = effect;
+    const place = `${actor} ${epoch} ${step}`;
+    if (step !== undefined && this.#made.has(place) && !this.#storeForgot) {
+      this.#violations.push(
+        `${this.#now()}: effect of ${show(actor)} at ${process}: step ${step} was made twice under epoch ${epoch}`,
+      );
+    }
+    this.#made.add(place);
     const newest = this.#newest.get(effect.actor);
     if (newest !== undefined && effect.epoch < newest.epoch && !this.#storeForgot) {
       if (this.isExcused(effect.process)) {

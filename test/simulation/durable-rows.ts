@@ -124,12 +124,14 @@ export class DurableRows {
 
   timerSource(transit: Transit): TimerSource {
     return {
-      upcoming: (slots, horizonMs) =>
+      upcoming: (slots, horizonMs, limit) =>
         transit(() =>
           [...this.#timers.values()]
             .filter(({ slot, fired }) => fired === 0 && slots.has(slot))
             .map(({ id, slot, dueAtMs }) => ({ id, slot, dueInMs: dueAtMs - this.#parts.now() }))
-            .filter(({ dueInMs }) => dueInMs <= horizonMs),
+            .filter(({ dueInMs }) => dueInMs <= horizonMs)
+            .toSorted((one, other) => one.dueInMs - other.dueInMs)
+            .slice(0, limit),
         ),
       fire: (id) => transit(() => this.#fire(id)),
     };

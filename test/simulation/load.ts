@@ -37,18 +37,21 @@ export class Load {
   readonly #calls: SentCall[];
   readonly #volatile: VolatileCall[] = [];
   readonly #streams: ReadStream[] = [];
+  readonly #burst: number;
   #sent = 0;
   #isOn = true;
 
-  constructor(world: World, calls: SentCall[]) {
+  /** `burst`: how much comes at once. */
+  constructor(world: World, calls: SentCall[], burst = 1) {
     this.#world = world;
+    this.#burst = burst;
     this.#calls = calls;
   }
 
   start(): void {
     this.#world.time.after(this.#world.random.between(30, 200), () => {
       if (!this.#isOn) return;
-      this.#send();
+      for (let sent = 0; sent < this.#burst; sent += 1) this.#send();
       this.start();
     });
   }
@@ -159,6 +162,7 @@ export class Load {
       { after: 0, to, pauseMs: random.between(20, 200) },
       { deadlineMs: 9_000 },
     );
+    from.streams.add(numbers);
     void (async () => {
       try {
         for await (const { number } of numbers) stream.numbers.push(number);
@@ -166,6 +170,7 @@ export class Load {
       } catch (error) {
         stream.ends.push(error instanceof ClusterError ? error.tag : `untyped: ${String(error)}`);
       }
+      from.streams.delete(numbers);
     })();
   }
 

@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { longestOf, type LongestQueues } from './queues.js';
 import { run, type Verdict } from './run.js';
 import { shrink } from './shrink.js';
 
@@ -20,6 +21,7 @@ export interface Summary {
   readonly events: number;
   readonly steps: number;
   readonly traceMs: number;
+  readonly queues: LongestQueues;
   readonly failures: readonly Verdict[];
 }
 
@@ -33,10 +35,11 @@ export async function runRange({ from, count }: Range): Promise<Summary> {
     verdicts.push(verdict);
     if (verdict.violations.length > 0) failures.push(await shrink({ seed }, verdict));
   }
-  return { ...sumsOf(verdicts), seeds: verdicts.length, failures };
+  const queues = longestOf(verdicts.map((verdict) => verdict.queues));
+  return { ...sumsOf(verdicts), seeds: verdicts.length, queues, failures };
 }
 
-type Figures = Omit<Summary, 'seeds' | 'failures'>;
+type Figures = Omit<Summary, 'seeds' | 'queues' | 'failures'>;
 
 function sumsOf(parts: readonly Figures[]): Figures {
   const sum = (figure: (part: Figures) => number): number =>
@@ -66,6 +69,7 @@ export async function runMany(range: Range, processes: number): Promise<Summary>
   return {
     ...sumsOf(summaries),
     seeds: summaries.reduce((total, { seeds }) => total + seeds, 0),
+    queues: longestOf(summaries.map(({ queues }) => queues)),
     failures: summaries.flatMap(({ failures }) => failures),
   };
 }

@@ -64,6 +64,11 @@ const plants: readonly {
     ],
   },
   {
+    plant: 'turn_repeated',
+    found: /was made twice under epoch/,
+    faults: [{ atMs: 500, kind: 'unknown_commits', forMs: 8_000 }],
+  },
+  {
     plant: 'epoch_alone',
     found: /is \d+ after \d+ additions/,
     faults: [

@@ -9,6 +9,10 @@ export type Plant =
   /** The member store executes steps that are late, and its leases do not say so. */
   | 'late_steps_count'
   | 'ack_before_commit'
+  /** A turn whose commit has an unknown result runs again in the same activation. */
+  | 'turn_repeated'
+  /** The runtime does not observe one bound of a queue. */
+  | 'bound_ignored'
   /** The fence compares only the epoch. */
   | 'epoch_alone'
   | 'grant_before_block'

@@ -5,6 +5,7 @@ import { drawFaults, endOf, type Fault } from './faults.js';
 import { inject } from './inject.js';
 import { Load, ledgerKeys, visitorKeys, workerKeys } from './load.js';
 import type { Plant } from './plants.js';
+import type { LongestQueues, TightQueues } from './queues.js';
 import { ledgerBound, World } from './world.js';
 
 export interface RunOptions {
@@ -15,6 +16,8 @@ export interface RunOptions {
   /** Replace the numbers that the seed draws. */
   readonly nodes?: number;
   readonly edges?: number;
+  /** Short queues under bursts of so many calls. Overload then refuses calls, also those that check liveness. */
+  readonly queues?: TightQueues & { readonly burst: number };
   /** Receives each membership event with its process and time, for debugging a failing schedule. */
   readonly trace?: (atMs: number, process: string, event: MembershipEvent) => void;
 }
@@ -38,6 +41,8 @@ export interface Verdict {
   /** Steps of the protocol that were replayed against the model, and how long that took. */
   readonly steps: number;
   readonly traceMs: number;
+  /** The most that each queue held. */
+  readonly queues: LongestQueues;
 }
 
 const settleMs = 4_000;
@@ -60,7 +65,7 @@ export async function run(options: RunOptions): Promise<Verdict> {
   const edges = options.edges ?? drawnEdges;
   const drawn = drawFaults(draw, nodes, edges, faultSpanMs);
   const faults = options.faults ?? drawn;
-  const world = new World(seed, nodes, plants, edges);
+  const world = new World(seed, nodes, plants, edges, undefined, options.queues);
   // A split whose named generation the durable store then forgets leaves no Redis that counts until one is replaced:
   // the fault lasts until the member store is back.
   const forgets = faults.some((fault) => fault.kind === 'store_failover' && fault.lagMs > 0);
@@ -72,7 +77,7 @@ export async function run(options: RunOptions): Promise<Verdict> {
   const calls: SentCall[] = [];
   world.startAll();
   await world.time.advance(settleMs);
-  const load = new Load(world, calls);
+  const load = new Load(world, calls, options.queues?.burst);
   load.start();
   for (const fault of faults) world.time.after(fault.atMs, () => inject(world, fault));
   await world.time.advance(Math.max(0, ...faults.map(endOf)));
@@ -103,6 +108,7 @@ export async function run(options: RunOptions): Promise<Verdict> {
     events: world.time.eventsRun,
     steps: world.steps.count,
     traceMs,
+    queues: world.queues.longest,
   };
 }
 

@@ -1,4 +1,4 @@
-import { clusterConfig, type ClusterConfig } from '../../cluster/config.js';
+import type { ClusterConfig } from '../../cluster/config.js';
 import type {
   CounterLoad,
   CounterResult,
@@ -33,8 +33,10 @@ import { MemberServers, uncompared } from './member-servers.js';
 import { Steps } from './steps.js';
 import { plantInMembership, type Plant } from './plants.js';
 import { Suspensions } from './suspensions.js';
-import type { SimulatedProcess } from './simulated-process.js';
+import { CheckedQueues, type TightQueues } from './queues.js';
+import type { SimulatedProcess, UnreadStream } from './simulated-process.js';
 import { CheckedInstances, visitors } from './volatile-actors.js';
+import { worldConfig } from './world-config.js';
 
 export type { SimulatedProcess } from './simulated-process.js';
 
@@ -57,6 +59,7 @@ export class World {
   readonly ownership: CheckedOwnership;
   readonly rows: DurableRows;
   readonly steps = new Steps();
+  readonly queues: CheckedQueues;
   readonly store: MemoryFenceStore<CounterLoad, CounterState, CounterWrite, CounterResult>;
   readonly config: ClusterConfig;
   readonly places: (SimulatedProcess | undefined)[];
@@ -96,19 +99,17 @@ export class World {
     plants: readonly Plant[] = [],
     edges = 0,
     guest?: (world: World) => Guest,
+    tight: TightQueues = { bounds: {} },
   ) {
     this.#plants = new Set(plants);
     this.random = new SeededRandom(seed);
     this.network = new SimulatedNetwork(this.time, this.random);
     this.members = new MemberServers(this.time, this.random, this.#plants.has('late_steps_count'));
     this.#workers = workers;
-    this.config = clusterConfig({
-      drainMs: 8_000,
-      callDeadlineMs: 9_000,
-      idleMs: 4_000,
-      recoverySweepMs: 6_000,
-      ...(this.#plants.has('answers_forgotten') ? { answerMemoryMs: 1 } : {}),
-    });
+    const { config, stated } = worldConfig(this.#plants, tight);
+    this.config = config;
+    this.queues = new CheckedQueues(stated, this.violations, () => this.time.monotonicMs());
+    this.time.afterEach = () => this.queues.look(this.living);
     this.effects = new CheckedEffects(this.violations, () => this.time.monotonicMs());
     this.suspensions = new Suspensions(() => this.time.monotonicMs(), this.config);
     this.ownership = new CheckedOwnership(
@@ -172,6 +173,7 @@ export class World {
       config: this.config,
       bound: ledgerBound,
       ackBeforeCommit: this.#plants.has('ack_before_commit'),
+      repeatsTurns: this.#plants.has('turn_repeated'),
       effect: this.steps.effects(this.effects, host),
       unseen: () => {
         this.unseenFailures += 1;
@@ -223,7 +225,8 @@ export class World {
     };
     const recovery = new Recovery(node, work, this.config, host.time, this.random, failed);
     const timers = new DurableTimers(node, this.rows.timerSource(transit), this.config, host.time, failed);
-    const started: SimulatedProcess = { host, node, membership, ...kinds, recovery, timers, guest };
+    const queues = { recovery, timers, commits, streams: new Set<UnreadStream>() };
+    const started: SimulatedProcess = { host, node, membership, ...kinds, ...queues, guest };
     this.places[place] = started;
     host.onDeath(() => this.instances.died(host.name));
     membership.onView((view) => this.#onView(view.members));

@@ -81,6 +81,7 @@ export class GrpcPeers implements Transport, PeerProbe {
       },
       time,
       random,
+      probesMax: config.probesMax,
       dial: (peer) => this.#open(peer, 'probes'),
     });
   }

@@ -73,13 +73,14 @@ export async function upcomingExpiries(
   store: Store,
   slots: SlotSet,
   horizonMs: number,
+  limit: number,
 ): Promise<readonly DueTimer[]> {
   const rows = await store.directory((tx) =>
     tx.any(sql.type(expiryRow)`
       select ${expiryColumns} from sessions s
       where s.control_expires_at <= clock_timestamp() + ${horizonMs} * interval '1 millisecond'
         and get_bit(${sql.binary(Buffer.from(slots.bytes()))}::bytea, s.slot) = 1
-      order by s.control_expires_at limit 10000`),
+      order by s.control_expires_at limit ${limit}`),
   );
   return rows.map((row) => ({
     id: expiryId(row.tenant_id, row.id),

@@ -34,7 +34,7 @@ export function turnRecovery(
 /** Ends control modes that were set for a limited time. */
 export function controlExpiries(store: Store, session: Self): TimerSource {
   return {
-    upcoming: (slots, horizonMs) => upcomingExpiries(store, slots, horizonMs),
+    upcoming: (slots, horizonMs, limit) => upcomingExpiries(store, slots, horizonMs, limit),
     async fire(id) {
       const row = await findExpiry(store, id);
       if (row === null) return undefined;

@@ -26,7 +26,13 @@ export function fromAnthropicReply(body: unknown, out: ReplyItem[]): void {
   for (const block of list(message.content)) calls = readBlock(block, calls, out);
   if (isRecord(body['usage'])) out.push({ type: 'usage', usage: anthropicUsage(body['usage']) });
   const raw = text(message.stop_reason) ?? 'end_turn';
-  out.push({ type: 'stop', reason: anthropicStopReason(raw), raw });
+  const sequence = text(message.stop_sequence);
+  out.push({
+    type: 'stop',
+    reason: anthropicStopReason(raw),
+    raw,
+    ...(sequence !== undefined && { sequence }),
+  });
 }
 
 function readBlock(block: Loose<ContentBlock>, index: number, out: ReplyItem[]): number {

@@ -39,6 +39,7 @@ class Answering {
   readonly #delayMs: number;
   readonly #itemAt: (index: number) => ReplyItem;
   readonly #stop: StopReason;
+  readonly #sequence: string | undefined;
   #next = 0;
   #words = 0;
   #paused = false;
@@ -55,10 +56,12 @@ class Answering {
       this.#stop = 'stop';
       return;
     }
-    const { items, stop } = model.kind === 'tools' ? toolsAnswer(options.request) : echo(options.request);
+    const { items, stop, sequence } =
+      model.kind === 'tools' ? toolsAnswer(options.request) : echo(options.request);
     this.#count = items.length;
     this.#itemAt = (index) => items[index] ?? content('');
     this.#stop = stop;
+    this.#sequence = sequence;
   }
 
   start(): void {
@@ -108,10 +111,11 @@ class Answering {
   }
 
   #finish(): void {
+    const sequence = this.#sequence;
     this.#feed.accept(0, (out) =>
       out.push(
         { type: 'usage', usage: this.#usage() },
-        { type: 'stop', reason: this.#stop, raw: this.#stop },
+        { type: 'stop', reason: this.#stop, raw: this.#stop, ...(sequence !== undefined && { sequence }) },
       ),
     );
     this.#feed.finish();

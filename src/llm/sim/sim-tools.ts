@@ -11,6 +11,8 @@ import { wordPieces } from './words.js';
 export interface SimAnswer {
   readonly items: readonly ReplyItem[];
   readonly stop: StopReason;
+  /** The text of the caller's that ended the answer. */
+  readonly sequence?: string;
 }
 
 export function toolsAnswer(request: LlmRequest): SimAnswer {
@@ -60,12 +62,14 @@ function trailingResults(messages: readonly Message[]): readonly string[] {
 
 /** A piece is a token: the bound counts words, as the usage does. */
 function textOf(whole: string, { stop = [], maxTokens }: LlmRequest): SimAnswer {
-  const end = endBefore(whole, stop);
-  const pieces = wordPieces(whole.slice(0, end));
+  const first = firstOf(whole, stop);
+  const pieces = wordPieces(whole.slice(0, first?.at));
   const kept = pieces.slice(0, maxTokens);
   const items = kept.map((text): ReplyItem => ({ type: 'content', text }));
   if (kept.length < pieces.length) return { items, stop: 'length' };
-  return { items, stop: end < whole.length ? 'stop_sequence' : 'stop' };
+  return first === undefined
+    ? { items, stop: 'stop' }
+    : { items, stop: 'stop_sequence', sequence: first.sequence };
 }
 
 /** JSON without blanks is one word, which would stream nothing: a piece ends after each comma. */
@@ -73,14 +77,17 @@ function argumentPieces(json: string): readonly string[] {
   return json.match(/[^,]*,|[^,]+$/g) ?? [];
 }
 
-/** Where the first of the stop sequences begins. */
-function endBefore(whole: string, stop: readonly string[]): number {
-  let end = whole.length;
+/** The stop sequence that comes first, and where it begins. */
+function firstOf(
+  whole: string,
+  stop: readonly string[],
+): { readonly at: number; readonly sequence: string } | undefined {
+  let first: { readonly at: number; readonly sequence: string } | undefined;
   for (const sequence of stop) {
-    const found = sequence === '' ? -1 : whole.indexOf(sequence);
-    if (found !== -1 && found < end) end = found;
+    const at = sequence === '' ? -1 : whole.indexOf(sequence);
+    if (at !== -1 && at < (first?.at ?? whole.length)) first = { at, sequence };
   }
-  return end;
+  return first;
 }
 
 /** Arguments that the bound cuts off stay cut off, as with a vendor. */

@@ -40,7 +40,7 @@ export async function wholeCompatReply(
 ): Promise<JsonReply<object> | RawReply> {
   const builder = new AnswerBuilder();
   const served = await call.run((events) => {
-    for (const event of events) builder.add(event);
+    for (const event of events) builder.add(withSequence(event, request));
   });
   if (served === undefined) return toNobody;
   const answer = builder.build(originOf(call));
@@ -60,12 +60,22 @@ export function streamCompatReply(
     const origin = originOf(call);
     const frames = form.frames({ id, createdSeconds, model: origin.model }, origin);
     return {
-      write: (events: readonly LlmEvent[]) => frames.write(events),
+      write: (events: readonly LlmEvent[]) =>
+        frames.write(
+          events.at(-1)?.type === 'stop' ? events.map((event) => withSequence(event, request)) : events,
+        ),
       end: () => frames.end(),
       failure: form.failure,
     };
   };
   return streamedAnswer(call, formOf, failed, () => ignoredHeaders(request, call.target));
+}
+
+/** Some vendors say that a stop sequence ended the answer and not which: of one it is known. */
+function withSequence(event: LlmEvent, { stop = [] }: LlmRequest): LlmEvent {
+  const [sequence] = stop;
+  if (event.type !== 'stop' || event.reason !== 'stop_sequence' || event.sequence !== undefined) return event;
+  return sequence === undefined || stop.length > 1 ? event : { ...event, sequence };
 }
 
 function originOf({ target }: RunningCall): Origin {

@@ -157,3 +157,13 @@ test('messages that end while they wait leave memory, though nothing is taken', 
     { numRuns: 20 },
   );
 });
+
+test('control messages are bounded by bytes of their own', (t) => {
+  const box = mailbox({ mailboxBytesMax: 100, controlCountMax: 10 });
+  const large = (name: string, lane: Lane) => mail(name, { lane, bytes: 60 });
+  t.deepEqual([box.offer(large('t1', 'turn')), box.offer(large('t2', 'turn'))], [true, false]);
+  t.deepEqual([box.offer(large('c1', 'control')), box.offer(large('c2', 'control'))], [true, false]);
+  t.is(box.bytes, 120);
+  box.take('control');
+  t.true(box.offer(large('c3', 'control')));
+});

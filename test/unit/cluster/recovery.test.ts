@@ -284,3 +284,18 @@ test('a node that may not act, or was stopped, takes up no work', async (t) => {
   await time.advance(60_000);
   t.deepEqual(rows.runs, []);
 });
+
+test('repeats beyond one look stay in the store, and first attempts behind them are taken up', async (t) => {
+  const { time, node, rows, recovery } = setUp();
+  const count = config.recoveryBatch * 3;
+  for (let index = 0; index < count; index += 1) rows.add(`r${index}`, 5, { attempts: 1 });
+  node.view('me');
+  recovery.start();
+  await time.advance(config.recoveryStableViewMs + 500);
+  t.true(recovery.waiting.repeats <= config.recoveryBatch, `${recovery.waiting.repeats} repeats`);
+  rows.add('fresh', 5);
+  recovery.hint();
+  await time.advance(1_000);
+  t.true(recovery.waiting.repeats <= config.recoveryBatch);
+  recovery.stop();
+});

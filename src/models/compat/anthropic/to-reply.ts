@@ -66,7 +66,7 @@ export function toMessagesReply(
     model: head.model,
     content: answer.content.flatMap(block),
     stop_reason: messagesStopReason(answer.stop ?? 'stop'),
-    stop_sequence: null,
+    stop_sequence: answer.stopSequence ?? null,
     usage: toMessagesUsage(usage),
   };
 }

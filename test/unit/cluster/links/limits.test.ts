@@ -1,11 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
 import { clusterConfig, type ClusterConfig } from '../../../../cluster/config.js';
 import { ClusterError } from '../../../../cluster/errors.js';
-import { viewNumber } from '../../../../cluster/ids/ids.js';
+import { epoch, viewNumber } from '../../../../cluster/ids/ids.js';
 import { Assembler } from '../../../../cluster/links/assembler.js';
 import { LinkTroubles, type LinkTrouble } from '../../../../cluster/links/link-troubles.js';
 import type { Frame, Pipe } from '../../../../cluster/links/pipe.js';
-import { ServerSession } from '../../../../cluster/links/server-session.js';
+import { ServerSession, type IncomingAnswer } from '../../../../cluster/links/server-session.js';
 import { Mode, type Call } from '../../../../generated/troupe/cluster/v1/link.js';
 import { ManualTime } from '../../../support/clocks/manual-time.js';
 
@@ -16,7 +16,9 @@ class Served {
   readonly time = new ManualTime('2026-01-01T00:00:00Z');
   readonly sent: Frame[] = [];
   readonly closed: (Error | undefined)[] = [];
+  readonly answers: IncomingAnswer[] = [];
   received = 0;
+  cancelled = 0;
   readonly #session: ServerSession;
   #onFrames: (frames: readonly Frame[]) => void = () => undefined;
 
@@ -45,9 +47,10 @@ class Served {
       mayAct: () => true,
       view: () => ({ number: viewNumber(1), hash: 'h' }),
       heardOfView() {},
-      receive: () => {
+      receive: ({ answer }) => {
         this.received += 1;
-        return noHandle;
+        this.answers.push(answer);
+        return { ...noHandle, cancel: () => (this.cancelled += 1) };
       },
       onClosed() {},
     });
@@ -62,6 +65,14 @@ class Served {
   turn(): Promise<void> {
     return new Promise((resolve) => {
       setImmediate(resolve);
+    });
+  }
+
+  /** Each answer that was sent, with its call; a failure with its code. */
+  get outcomes(): readonly string[] {
+    return this.sent.flatMap(({ frame }) => {
+      if (frame?.$case === 'failure') return [`failure ${frame.value.id}: ${frame.value.code}`];
+      return frame?.$case === 'reply' || frame?.$case === 'item' ? [`${frame.$case} ${frame.value.id}`] : [];
     });
   }
 
@@ -161,4 +172,38 @@ test('link troubles are reported up to a limit per minute, then counted', (t) =>
   time.advance(60_000);
   troubles.tell('p', new ClusterError('bad_message', 'y'));
   t.is(reported.at(-1)?.leftOut, 990);
+});
+
+test('an answer that does not fit the queue to its peer fails as overload, and new calls are refused', async (t) => {
+  const served = new Served(t, { messageBytesMax: 1_000, linkQueueBytes: 1_000, linkAnswerBytes: 1_000 });
+  served.feed(method(1), call(1), call(2));
+  served.answers[0]?.reply(new Uint8Array(900), epoch(0));
+  served.answers[1]?.reply(new Uint8Array(900), epoch(0));
+  served.feed(call(3));
+  t.is(served.received, 2);
+  await served.turn();
+  t.deepEqual(served.outcomes, ['reply 1', 'failure 2: 11', 'failure 3: 11']);
+  // The answers have left.
+  served.feed(call(4));
+  t.is(served.received, 3);
+});
+
+test('a stream that is not read fails as overload and stops', async (t) => {
+  const served = new Served(t, { messageBytesMax: 1_000, linkQueueBytes: 1_000, linkAnswerBytes: 1_000 });
+  served.feed(method(1), call(1, { credit: 1 }));
+  const [answer] = served.answers;
+  for (let sent = 0; sent < 5; sent += 1) answer?.item(new Uint8Array(400));
+  await served.turn();
+  t.deepEqual(served.outcomes, ['item 1', 'item 1', 'failure 1: 11']);
+  t.is(served.cancelled, 1);
+});
+
+test('a peer that reads none of its answers loses its link', (t) => {
+  const served = new Served(t, { messageBytesMax: 1_000, linkQueueBytes: 1_000, linkAnswerBytes: 1_000 });
+  served.feed(method(1));
+  for (let id = 1; id < 1_000 && served.closed.length === 0; id += 1) {
+    served.feed(call(id));
+    served.answers.at(-1)?.fail(new ClusterError('handler_failed', 'no'));
+  }
+  t.deepEqual(served.tags, ['overloaded']);
 });
