@@ -84,6 +84,25 @@ test.serial("Anthropic's client gets whole and streamed answers", async (t) => {
   t.is((await booksOf(node)).counted, 10);
 });
 
+test.serial('an answer that a stop sequence ended names it, whole and streamed', async (t) => {
+  const node = await shared.tenant(t);
+  const wish = {
+    model: 'sim.tools',
+    max_tokens: 100,
+    messages: [{ role: 'user' as const, content: 'one STOP two END three' }],
+    stop_sequences: ['END', 'STOP'],
+  };
+  const whole = await anthropic(node).messages.create(wish);
+  t.is(`${whole.stop_reason} ${whole.stop_sequence}`, 'stop_sequence STOP');
+  const deltas: unknown[] = [];
+  for await (const event of await anthropic(node).messages.create({ ...wish, stream: true })) {
+    if (event.type === 'message_delta') deltas.push(event.delta);
+  }
+  t.deepEqual(deltas, [{ stop_reason: 'stop_sequence', stop_sequence: 'STOP' }]);
+  const unstopped = await anthropic(node).messages.create({ ...wish, stop_sequences: ['NEVER'] });
+  t.is(`${unstopped.stop_reason} ${unstopped.stop_sequence}`, 'end_turn null');
+});
+
 const pixel =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 

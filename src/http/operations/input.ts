@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Operation } from './operation.js';
-import { refuseMistypedParameters, refuseUnknownFields } from './unknown-fields.js';
+import { refuseMistypedParameters, refuseUnknownFields, refuseWithoutEffect } from './unknown-fields.js';
 import { validate } from './validate.js';
 
 type Query = Readonly<Record<string, string>>;
@@ -10,7 +10,11 @@ export function validBody(operation: Operation, body: unknown): unknown {
   const { body: schema, unknownFields } = operation;
   if (schema === undefined) return undefined;
   // First: a mistyped name is also a missing one, and the nearest name helps more than "required".
-  if (unknownFields === 'refuse') refuseUnknownFields(schema, body, answeredFields(operation));
+  if (unknownFields === 'refuse') {
+    const answered = answeredFields(operation);
+    refuseUnknownFields(schema, body, answered);
+    if (answered.length > 0) refuseWithoutEffect(schema, body);
+  }
   return validate(schema, body);
 }
 
@@ -23,7 +27,7 @@ export function validQuery({ query: schema, unknownFields }: Operation, query: Q
 
 /**
  * The fields of the resource that a change answers. A client may send back what it read: the fields that cannot be set
- * have no effect.
+ * have no effect beside others.
  */
 function answeredFields({ method, output }: Operation): readonly string[] {
   if (method !== 'PATCH' && method !== 'PUT') return [];

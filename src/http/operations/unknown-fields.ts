@@ -32,6 +32,20 @@ export function refuseUnknownFields(
 }
 
 /**
+ * Refuses a change of nothing but fields that cannot be set: beside others they are what the client read, alone they are
+ * what it wants.
+ */
+export function refuseWithoutEffect(schema: z.ZodType, input: unknown): void {
+  if (typeof input !== 'object' || input === null) return;
+  const unset = Object.entries(input).map(([name, value]) => unknownIn(schema, { [name]: value }, []));
+  const [found] = unset;
+  if (found === undefined || unset.some((unknown) => unknown?.path.length !== 1)) return;
+  const field = found.path.join('.');
+  const issue = `cannot be changed by this request.${listed(found.known)}`;
+  throw new PlatformError('unknown_field', { message: `${field} ${issue}`, details: { field, issue } });
+}
+
+/**
  * Refuses a query parameter that is a mistyped one of the operation. Others are ignored: browsers, proxies and caches add
  * parameters of their own to addresses.
  */
@@ -57,9 +71,12 @@ function without(input: unknown, name: string): object {
 function suggestion({ path, known }: Unknown): string {
   const meant = didYouMean(path.at(-1) ?? '', known);
   if (meant !== '') return meant;
+  return listed(known);
+}
+
+function listed(known: readonly string[]): string {
   if (known.length === 0) return ' None is known here.';
-  const listed = known.slice(0, listedMax).join(', ');
-  return ` Known here: ${listed}${known.length > listedMax ? ', …' : ''}.`;
+  return ` Known here: ${known.slice(0, listedMax).join(', ')}${known.length > listedMax ? ', …' : ''}.`;
 }
 
 /** The first unknown name, walking the schema and the input side by side. A value of the wrong type has none. */

@@ -57,6 +57,22 @@ test('key endpoints require a signed-in user and the tenant header', async (t) =
   t.is(noTenant.body['error'], 'missing_required_field');
 });
 
+test('a change of fields that cannot be set is refused, and a key that was read can be sent back', async (t) => {
+  const { scope } = await newTenant();
+  const { id } = await newKey(node, scope);
+  const admin = node.asUser(scope, 'admin');
+  for (const body of [{ name: 'other' }, { role: 'editor', status: 'active' }]) {
+    const refused = await admin('PATCH', `/api/keys/${id}`, body);
+    t.is(`${refused.status} ${String(refused.body['error'])}`, '400 invalid_input');
+    t.regex(String(refused.body['message']), /^(name|role) cannot be changed by this request\. Known here: /);
+  }
+  const { data } = (await admin('GET', `/api/keys/${id}`)).body as { data: Record<string, unknown> };
+  const { allowed_models, allowed_ips, budget, origins, agent_ids, ...rest } = data;
+  const sent = await admin('PATCH', `/api/keys/${id}`, { ...rest, budget, description: 'for the shop' });
+  t.is(sent.status, 200, JSON.stringify([sent.body, allowed_models, allowed_ips, origins, agent_ids]));
+  t.is((await admin('PATCH', `/api/keys/${id}`, {})).status, 200);
+});
+
 test('a rate above the plan is refused, on creation and later', async (t) => {
   const { scope, admin } = await newTenant('basic');
   const refused = await admin('POST', '/api/keys', { name: 'a key', rateLimitPerMinute: 51 });
