@@ -51,6 +51,9 @@ export async function* resumingFrames(
         if (!(await source.isPassing(error))) throw new Refused(error);
         retryAfterMs = error.retryAfterMs ?? 0;
         failure = error;
+      } else if (response.status === 204) {
+        // Nothing follows the last event.
+        return;
       } else {
         onConnection?.('open');
         for await (const frame of readFrames(bodyOf(response))) {

@@ -1,3 +1,4 @@
+import { createClient } from '@troupe/client';
 import test from 'ava';
 import { eventOf, startConversations, typesOf } from '../support/servers/conversations.js';
 import { eventually } from '../support/clocks/eventually.js';
@@ -76,6 +77,30 @@ test('a finished turn can be read again from any event, also after its session w
       turn.events.map((event) => event.id).filter((other) => other > id),
     );
   }
+});
+
+test('after the last event of a finished turn the answer says that nothing follows', async (t) => {
+  const node = await shared.tenant(t);
+  const talk = await startConversations(node, 'sim.lorem-6-2');
+  const turn = await talk.say('words');
+  const read = (id: number) =>
+    fetch(`${node.client.baseUrl}/api/v1/executions/${turn.executionId}/stream`, {
+      headers: { 'x-api-key': node.bootstrap.api_key, 'last-event-id': String(id) },
+    });
+  const done = turn.events.at(-1)?.id ?? 0;
+  const nothing = await read(done);
+  t.is(nothing.status, 204);
+  t.is(nothing.headers.get('x-execution-id'), turn.executionId);
+  t.is(await nothing.text(), '');
+  const last = await read(done - 1);
+  t.is(last.status, 200);
+  t.regex(await last.text(), /event: done/);
+  // The client does not connect again.
+  const client = createClient({ baseUrl: node.client.baseUrl, apiKey: node.bootstrap.api_key });
+  const events: unknown[] = [];
+  const followed = client.executions.follow(turn.executionId, { lastEventId: String(done), reconnects: 0 });
+  for await (const event of followed) events.push(event);
+  t.deepEqual(events, []);
 });
 
 test('turns of one session run one after the other, in order of arrival', async (t) => {

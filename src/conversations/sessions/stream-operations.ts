@@ -15,6 +15,7 @@ import {
   eventStream,
   type Operation,
   type OperationRequest,
+  RawReply,
   type StreamReply,
   tenantCaller,
 } from '../../http/operations/index.js';
@@ -96,7 +97,9 @@ export function streamOperations(parts: StreamOperationParts): readonly Operatio
       method: 'GET',
       path: '/api/v1/executions/:id/stream',
       title: 'Resume reading the events of a turn.',
-      description: `${eventsDescription} \`Last-Event-ID\` is the id of the last event that the client has.`,
+      description:
+        `${eventsDescription} \`Last-Event-ID\` is the id of the last event that the client has. After the id of \`done\` ` +
+        'the answer is 204: nothing follows, and browsers do not connect again.',
       access: tenantCaller('agents:chat'),
       params: executionParams,
       unknownFields: 'ignore',
@@ -128,7 +131,10 @@ async function beginTurn(parts: StreamOperationParts, request: BeginRequest): Pr
 
 type ContinueRequest = OperationRequest<TenantCaller, z.output<typeof executionParams>>;
 
-async function continueTurn(parts: StreamOperationParts, request: ContinueRequest): Promise<StreamReply> {
+async function continueTurn(
+  parts: StreamOperationParts,
+  request: ContinueRequest,
+): Promise<StreamReply | RawReply> {
   const { caller, params, headers } = request;
   const execution = await parts.sessions.execution(caller.scope, params.id);
   const isOwn =
@@ -136,7 +142,20 @@ async function continueTurn(parts: StreamOperationParts, request: ContinueReques
   // A member may continue the turns that it started. For other turns it gets the same error as for unknown ones.
   if (!isOwn && !allows(caller.role, 'executions:read'))
     throw new PlatformError('not_found', { message: 'The execution was not found.' });
-  return reply(parts, parts.chats.follow(caller, execution, lastEventId(headers['last-event-id'])), false);
+  const after = lastEventId(headers['last-event-id']);
+  if (execution.outcome !== null && after > 0) {
+    const left = await parts.sessions.stored(caller.scope, execution.id, after);
+    // An ended stream without its `done` would be continued again; this status ends it for good.
+    if (left?.length === 0) return nothingLeft(execution.id);
+  }
+  return reply(parts, parts.chats.follow(caller, execution, after), false);
+}
+
+function nothingLeft(executionId: string): RawReply {
+  return new RawReply('text/event-stream; charset=utf-8', '', {
+    status: 204,
+    headers: { 'Cache-Control': 'no-cache, no-transform', 'X-Execution-Id': executionId },
+  });
 }
 
 /** An invalid Last-Event-ID restarts the stream. */
