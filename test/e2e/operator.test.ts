@@ -4,6 +4,7 @@ import { eventually } from '../support/clocks/eventually.js';
 import { operatorToken as token, startTestNode } from '../support/servers/node.js';
 import { sharedNode, tenantOf } from '../support/servers/shared-node.js';
 import { register } from '../support/builders/tenants.js';
+import { openSocket } from '../support/clients/sockets.js';
 
 const shared = sharedNode(test);
 const base = '/api/v1/operator';
@@ -117,6 +118,94 @@ test('a suspended tenant is refused everywhere, its turns end, and it works agai
     return first?.status === 'cancelled';
   });
   t.is((await client.call('POST', `${base}/tenants/${id}/suspend`, { token, body: {} })).status, 400);
+});
+
+/** A stream that breaks off, as text. */
+async function brokenText(response: Response): Promise<string> {
+  let text = '';
+  try {
+    const decoder = new TextDecoder();
+    for await (const piece of response.body ?? []) text += decoder.decode(piece, { stream: true });
+  } catch {
+    // It was cut, as it must be.
+  }
+  return text;
+}
+
+test('the open streams of a suspended tenant end with an error in their form', async (t) => {
+  const { client, bootstrap } = await shared.tenant(t);
+  const { tenant_id: id, access_token: jwt, api_key: key, agent_id: agent } = bootstrap;
+  const body = { llm_config: { model: 'sim.lorem-5000-50' } };
+  await client.call('PATCH', `/api/agents/${agent}`, { token: jwt, tenant: id, body });
+  await client.call('POST', `/api/agents/${agent}/publish`, { token: jwt, tenant: id });
+  const leaving = new AbortController();
+  t.teardown(() => leaving.abort());
+  const open = async (path: string, given?: object): Promise<Response> => {
+    const response = await fetch(`${client.baseUrl}${path}`, {
+      method: given === undefined ? 'GET' : 'POST',
+      headers: { 'content-type': 'application/json', 'x-api-key': key },
+      signal: leaving.signal,
+      ...(given === undefined ? {} : { body: JSON.stringify(given) }),
+    });
+    t.is(response.status, 200, path);
+    return response;
+  };
+  const model = 'sim.lorem-5000-50';
+  const messages = [{ role: 'user', content: 'go on' }];
+  const streams = {
+    turn: await open(`/api/v2/agents/${agent}/stream`, { message: 'go on' }),
+    native: await open('/api/v3/llm/public/call', { query: 'go on', model, stream: true }),
+    openai: await open('/v1/chat/completions', { model, messages, stream: true }),
+    anthropic: await open('/v1/messages', { model, messages, max_tokens: 5_000, stream: true }),
+    responses: await open('/v1/responses', { model, input: 'go on', stream: true }),
+    realtime: await open('/api/v1/realtime/events'),
+    list: await open('/api/v1/realtime/sessions'),
+  };
+  const socket = await openSocket(`${client.baseUrl}/api/v1/realtime`, { 'x-api-key': key });
+  const texts = Promise.all(
+    Object.entries(streams).map(async ([name, response]) => [name, await brokenText(response)] as const),
+  );
+  const reason = { reason: 'unpaid' };
+  t.is((await client.call('POST', `${base}/tenants/${id}/suspend`, { token, body: reason })).status, 200);
+  const last = Object.fromEntries(
+    (await texts).map(([name, text]) => [name, text.trimEnd().split('\n\n').at(-1) ?? '']),
+  );
+  for (const name of ['turn', 'realtime', 'list']) {
+    t.regex(
+      last[name] ?? '',
+      /^event: error\ndata: \{"type":"error","code":"tenant_suspended","message":"/,
+      name,
+    );
+  }
+  t.regex(last['native'] ?? '', /^data: \{"error":"tenant_suspended","message":".*","done":true\}$/);
+  t.regex(last['openai'] ?? '', /^data: \{"error":\{.*"code":"tenant_suspended"/);
+  t.regex(
+    last['anthropic'] ?? '',
+    /^event: error\ndata: \{"type":"error","error":\{"type":"permission_error"/,
+  );
+  t.regex(last['responses'] ?? '', /^event: (?:error|response\.failed)\ndata: .*tenant_suspended/);
+  await eventually(() => socket.closedWith() !== undefined);
+  t.is(socket.closedWith(), 4401);
+  t.like(JSON.parse(socket.messages.at(-1) ?? '{}'), { type: 'error', code: 'tenant_suspended' });
+});
+
+test('the open stream of a disabled user ends with an error', async (t) => {
+  const node = await shared.tenant(t);
+  const { user, tenantId } = await register(node);
+  const body = { email: user.email, password: user.password };
+  const { access_token: jwt } = (await node.client.call('POST', '/api/auth/login', { body })).json.data;
+  const leaving = new AbortController();
+  t.teardown(() => leaving.abort());
+  const stream = await fetch(`${node.client.baseUrl}/api/v1/realtime/events`, {
+    headers: { authorization: `Bearer ${jwt}`, 'x-tenant-id': tenantId },
+    signal: leaving.signal,
+  });
+  t.is(stream.status, 200);
+  const text = brokenText(stream);
+  const search = `${base}/users?search=${encodeURIComponent(user.email)}`;
+  const [row] = (await node.client.call('GET', search, { token })).json.data;
+  t.is((await node.client.call('POST', `${base}/users/${row.id}/disable`, { token })).status, 200);
+  t.regex(await text, /event: error\ndata: \{"type":"error","code":"authentication_required"/);
 });
 
 test('a disabled user is signed out everywhere until enabled', async (t) => {

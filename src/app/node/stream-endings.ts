@@ -1,10 +1,12 @@
 import type { OpenStreams, StreamOwner } from '../../http/edge/index.js';
 import { identityTopics } from '../../tenancy/identity/index.js';
 import type { Keys } from '../../tenancy/keys/index.js';
+import { PlatformError } from '../../kernel/errors.js';
 import type { Change, ChangeFeed } from '../../infra/storage/index.js';
 
 /**
- * Ends a stream together with its credential: a revoked or expired key, a user that signed out, a member that left.
+ * Ends a stream together with its credential: a revoked or expired key, a user that signed out, a member that left. The
+ * streams of a suspended tenant or a disabled user end with an error event.
  * Returns a function that stops listening for these changes.
  */
 export function endStreamsWithCredentials(
@@ -12,16 +14,21 @@ export function endStreamsWithCredentials(
   keys: Pick<Keys, 'onRevoked'>,
   feed: ChangeFeed,
 ): () => void {
-  const on = (topic: string, ownerOf: (change: Change) => StreamOwner): (() => void) =>
+  const on = (
+    topic: string,
+    ownerOf: (change: Change) => StreamOwner,
+    refusal?: 'tenant_suspended' | 'authentication_required',
+  ): (() => void) =>
     feed.subscribe(topic, {
-      onChange: (change) => streams.cut(ownerOf(change)),
+      onChange: (change) =>
+        streams.cut(ownerOf(change), refusal === undefined ? undefined : new PlatformError(refusal)),
       onDropEverything: () => streams.cutAll(),
     });
   const unsubscribes = [
     keys.onRevoked(({ keyId }) => streams.cut({ key: keyId })),
     on(identityTopics.family, ({ subject }) => ({ family: subject })),
-    on(identityTopics.user, ({ subject }) => ({ user: subject })),
-    on(identityTopics.suspendedTenant, ({ subject }) => ({ tenant: subject })),
+    on(identityTopics.user, ({ subject }) => ({ user: subject }), 'authentication_required'),
+    on(identityTopics.suspendedTenant, ({ subject }) => ({ tenant: subject }), 'tenant_suspended'),
     on(identityTopics.membership, ({ subject, tenantId }) => ({ member: subject, tenant: tenantId ?? '' })),
   ];
   return () => {

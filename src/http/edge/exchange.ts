@@ -289,9 +289,10 @@ export class Exchange {
     this.#finish();
   }
 
-  /** Closes the connection, so that the reader sees that the stream is incomplete. */
-  cut(): void {
+  /** Closes the connection after a last event, if there is one; the reader sees that the stream is incomplete. */
+  cut(last = ''): void {
     if (this.over) return;
+    if (last !== '') this.#response.cork(() => this.#response.write(last));
     this.#response.close();
   }
 

@@ -1,9 +1,11 @@
 import type { Time, Timer } from '../../../cluster/index.js';
 import type { Caller } from '../../kernel/caller.js';
+import type { PlatformError } from '../../kernel/errors.js';
 
 /** An open connection that ends together with its credential. */
 export interface Cuttable {
-  cut(): void;
+  /** `refusal`: what a new request would be refused with, if it is known. */
+  cut(refusal?: PlatformError): void;
 }
 
 /** The credential of a stream. When it ends, the stream ends. */
@@ -54,8 +56,8 @@ export class OpenStreams {
     return this.#time.after(Math.min(leftMs, timerMsMax), () => stream.cut());
   }
 
-  cut(owner: StreamOwner): void {
-    for (const stream of this.#byOwner.get(nameOf(owner)) ?? []) stream.cut();
+  cut(owner: StreamOwner, refusal?: PlatformError): void {
+    for (const stream of this.#byOwner.get(nameOf(owner)) ?? []) stream.cut(refusal);
   }
 
   /** For when it is unknown which credentials ended: the clients reconnect and are authenticated again. */

@@ -211,7 +211,9 @@ export class Pipeline {
       this.#head(exchange, progress, answer.contentType, answer.headers),
       answer.opening,
     );
-    const unfollow = this.#parts.streams.follow(progress.caller, exchange);
+    const unfollow = this.#parts.streams.follow(progress.caller, {
+      cut: (refusal) => exchange.cut(refusal === undefined ? '' : answer.refusal?.(refusal)),
+    });
     let failure: unknown;
     try {
       exchange.end((await answer.run(writer)) ?? '');

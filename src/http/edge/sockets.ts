@@ -5,6 +5,7 @@ import type {
   WebSocket,
   WebSocketBehavior,
 } from 'uWebSockets.js';
+import type { PlatformError } from '../../kernel/errors.js';
 import type { SocketWriter } from '../operations/index.js';
 
 /** The data of a WebSocket request that outlives the native request. */
@@ -108,7 +109,11 @@ export class OpenSocket implements SocketWriter {
     this.#native?.end(code, reason);
   }
 
-  cut(): void {
+  cut(refusal?: PlatformError): void {
+    if (refusal !== undefined) {
+      const { code, message } = refusal;
+      this.send(JSON.stringify({ type: 'error', code, message }));
+    }
     this.close(closeCodes.credentialEnded, 'the credential has ended');
   }
 }

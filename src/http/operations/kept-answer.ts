@@ -57,7 +57,7 @@ export function keptStream(
   stream: StreamReply,
   done: (kept: KeptAnswer | undefined) => Promise<void>,
 ): StreamReply {
-  const { contentType, headers, opening } = stream;
+  const { contentType, headers, opening, refusal } = stream;
   const run = async (writer: StreamWriter): Promise<string> => {
     const copy = new Copy(writer, opening);
     let kept: KeptAnswer | undefined;
@@ -71,7 +71,7 @@ export function keptStream(
       await done(kept);
     }
   };
-  return new StreamReply(contentType, run, headers, opening);
+  return new StreamReply(contentType, run, headers, opening, refusal);
 }
 
 class Copy implements StreamWriter {

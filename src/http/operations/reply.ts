@@ -1,3 +1,4 @@
+import type { PlatformError } from '../../kernel/errors.js';
 import type { RateFigures } from './rate-figures.js';
 
 /**
@@ -60,6 +61,8 @@ export interface StreamWriter {
 /** Writes a streamed answer. The returned text is written together with the end. */
 export type StreamRun = (writer: StreamWriter) => Promise<string | void>;
 
+export type StreamRefusal = (error: PlatformError) => string;
+
 /** An answer written in pieces; it ends when `run` returns. An error of `run` cuts the connection. */
 export class StreamReply {
   readonly contentType: string;
@@ -67,13 +70,17 @@ export class StreamReply {
   readonly headers: Readonly<Record<string, string>>;
   /** The first bytes, sent in one write with the head. */
   readonly opening: string;
+  /** The last event of a stream whose caller may not read on; undefined if the form has none. */
+  readonly refusal: StreamRefusal | undefined;
 
   constructor(
     contentType: string,
     run: StreamRun,
     headers: Readonly<Record<string, string>> = {},
     opening = '',
+    refusal?: StreamRefusal,
   ) {
+    this.refusal = refusal;
     this.contentType = contentType;
     this.run = run;
     this.headers = { ...sandboxed, ...headers };
@@ -109,12 +116,18 @@ export class SocketReply {
  */
 const openingComment = ': open\n\n';
 
+/** An error event without an id: the reader's place in the stream stays. */
+function errorEvent({ code, message }: PlatformError): string {
+  return `event: error\ndata: ${JSON.stringify({ type: 'error', code, message })}\n\n`;
+}
+
 /** Server-sent events with headers that stop proxies from caching, buffering and compressing. */
 export function eventStream(
   run: StreamRun,
   headers: Readonly<Record<string, string>> = {},
   opening = openingComment,
+  refusal: StreamRefusal = errorEvent,
 ): StreamReply {
   const all = { 'Cache-Control': 'no-cache, no-transform', 'X-Accel-Buffering': 'no', ...headers };
-  return new StreamReply('text/event-stream; charset=utf-8', run, all, opening);
+  return new StreamReply('text/event-stream; charset=utf-8', run, all, opening, refusal);
 }

@@ -42,7 +42,7 @@ export function streamedAnswer(
           return closingEvents(served, form, pen, failed);
         };
         const headers = { ...payerHeaders(call.target?.credential.payer), ...moreHeaders() };
-        resolve(eventStream(run, headers, opening));
+        resolve(eventStream(run, headers, opening, (error) => form.failure(error)));
       });
     });
     served.then(() => resolve(toNobody), reject);

@@ -230,8 +230,8 @@ test('only the next timers are in memory, and each fires at its time', async (t)
 
 test('the page lists each queue with its settings', (t) => {
   const page = readFileSync('docs/protocol/queues.md', 'utf8');
-  const listed = [...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
-  t.deepEqual(listed.toSorted(), Object.keys(queueBounds(clusterConfig())).toSorted());
+  const listed = [...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name ?? '');
+  t.deepEqual(new Set(listed), new Set(Object.keys(queueBounds(clusterConfig()))));
   const settings = [...page.matchAll(/`(\w+(?:Max|Bytes))`/g)].map(([, name]) => name ?? '');
   t.deepEqual(
     settings.filter((name) => !(name in clusterConfig())),
