@@ -11,8 +11,8 @@ export interface ReplySink {
   fail(error: ClusterError): void;
   /** Streams: a handler has started, in an activation with this epoch. */
   opened(epoch: Epoch): void;
-  /** Streams: one message; returns its cost in credit. */
-  item(value: unknown): number;
+  /** Streams: one message; returns its cost in credit. `cost`: of a message that another process sent. */
+  item(value: unknown, cost?: number): number;
   /** Streams: the last message was sent. */
   end(): void;
 }
@@ -191,8 +191,8 @@ export class Call implements Mail, Deadlined, Arrival {
     if (!this.ended) this.#sink.opened(epoch);
   }
 
-  item(value: unknown): number {
-    return this.ended ? 0 : this.#sink.item(value);
+  item(value: unknown, cost?: number): number {
+    return this.ended ? 0 : this.#sink.item(value, cost);
   }
 
   endStream(): void {

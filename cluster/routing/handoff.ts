@@ -12,7 +12,6 @@ import {
   type RemoteCall,
 } from '../links/remote-call.js';
 import type { Member, Membership } from '../membership/membership.js';
-import { Fifo } from '../mailbox/fifo.js';
 import { backoffMs } from '../time/backoff.js';
 import { sleep, type Random, type Time } from '../time/time.js';
 
@@ -115,7 +114,9 @@ export class Handoff {
       answer: {
         opened: (newest) => call.openedStream(newest),
         reply: (bytes) => call.reply(decodeMessage(call.method.output, bytes)),
-        item: (bytes) => credit.passed(call.item(decodeMessage(call.method.output, bytes)), bytes.length),
+        // This node buffers nothing for the reader: its credit goes back to the sender, in the cost of the sender.
+        item: (bytes) =>
+          call.item(decodeMessage(call.method.output, bytes), bytes.length + itemOverheadBytes),
         end: () => call.endStream(),
         fail: (error) => {
           if (error.notBegun) otherwise(error);
@@ -124,9 +125,8 @@ export class Handoff {
       },
     };
     // Set first: the call may fail at once.
-    const credit = new ForwardedCredit((amount) => remote?.grant(amount));
     let remote: RemoteCall | undefined = undefined;
-    call.source = { grant: (amount) => credit.granted(amount), cancel: () => remote?.cancel() };
+    call.source = { grant: (amount) => remote?.grant(amount), cancel: () => remote?.cancel() };
     remote = links.call(member, outgoing);
     if (call.ended) remote.cancel();
   }
@@ -149,39 +149,6 @@ export class Handoff {
       const question = processQuestion({ ...address, mode: 'release', deadlineMs, answer });
       remote = this.#parts.links.call(member, question);
     });
-  }
-}
-
-/**
- * The credit of a stream that passes through this node, which buffers nothing: its sender gets a message's cost back when
- * the reader has taken that message. A reader of this process counts messages, a sender bytes.
- */
-class ForwardedCredit {
-  readonly #grant: (amount: number) => void;
-  readonly #passed = new Fifo<{ readonly reader: number; readonly sender: number }>();
-  #taken = 0;
-
-  constructor(grant: (amount: number) => void) {
-    this.#grant = grant;
-  }
-
-  passed(readerCost: number, bytes: number): void {
-    this.#passed.push({ reader: readerCost, sender: bytes + itemOverheadBytes });
-  }
-
-  granted(amount: number): void {
-    this.#taken += amount;
-    let returned = 0;
-    for (
-      let next = this.#passed.peek();
-      next !== undefined && next.reader <= this.#taken;
-      next = this.#passed.peek()
-    ) {
-      this.#passed.shift();
-      this.#taken -= next.reader;
-      returned += next.sender;
-    }
-    if (returned > 0) this.#grant(returned);
   }
 }
 

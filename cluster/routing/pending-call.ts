@@ -92,9 +92,9 @@ export class PendingCall extends Origin implements ReplySink, Deadlined, EpochSt
     this.#host.streamOpened(this);
   }
 
-  item(value: unknown): number {
-    this.#push(value, this.#host.localItemCost);
-    return this.#host.localItemCost;
+  item(value: unknown, cost = this.#host.localItemCost): number {
+    this.#push(value, cost);
+    return cost;
   }
 
   end(): void {

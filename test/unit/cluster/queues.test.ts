@@ -163,6 +163,71 @@ test('writes of one actor are bounded, and further ones fail at once', async (t)
   t.regex(outcomes[2] ?? '', /2 writes of test.Writer k are not finished \(writeQueueMax\)/);
 });
 
+test('a stream that is forwarded to a running turn goes on only as its reader takes it, and ends with it', async (t) => {
+  const cluster = new SimulatedCluster({ callCreditBytes: 1_000, chunkBytes: 1_000 });
+  const store = new MemoryFenceStore(new CounterTables(), cluster.time, {
+    delayMs: () => 1,
+    fault: () => 'none',
+  });
+  const streams = { sent: 0, ended: 0 };
+  const kind = durableActor({
+    service: CounterServiceDefinition,
+    name: 'test.Streaming',
+    methods: { count: { lane: 'control' } },
+    commits: new GroupCommit(store, cluster.config, cluster.time, cluster.random),
+    load: (address) => ({ counter: addressText(address) }),
+    create: (activation) => ({
+      add: async () => {
+        await activation.stamp({ set: 'busy', process: activation.process, forMs: 60_000 });
+        await sleep(cluster.time, 60_000);
+        return { sum: 1 };
+      },
+      read: () => ({ sum: 0 }),
+      where: () => ({ process: '' }),
+      async *count() {
+        try {
+          for (let number = 1; ; number += 1) {
+            streams.sent = number;
+            yield { number };
+          }
+        } finally {
+          streams.ended += 1;
+        }
+      },
+    }),
+  });
+  const nodes = [];
+  for (const name of ['n1', 'n2', 'n3']) nodes.push(await cluster.add(cluster.host(name), [kind]));
+  const [old, second, third] = nodes;
+  if (old === undefined || second === undefined || third === undefined) throw new Error('a node is missing');
+  await cluster.join();
+  let key = 'k';
+  while (!old.node.owns(old.node.slotOf(kind, 'acme', key))) key += 'k';
+  old.node
+    .actor(kind, 'acme', key)
+    .add({ amount: 1 }, { deadlineMs: 100_000 })
+    .catch(() => undefined);
+  await cluster.time.advance(100);
+  cluster.members.publish([second.member.process, third.member.process]);
+  await cluster.time.advance(100);
+  const isSecond = second.node.owns(second.node.slotOf(kind, 'acme', key));
+  // From the new owner itself, whose reader counts messages, and from a third node, which counts bytes.
+  for (const from of isSecond ? [second, third] : [third, second]) {
+    const before = streams.ended;
+    const stream = from.node.actor(kind, 'acme', key).count({ after: 0, to: 0, pauseMs: 0 });
+    await cluster.time.advance(500);
+    t.true(streams.sent > 10 && streams.sent < 80, `${streams.sent} messages without a reader`);
+    for (let number = 1; number <= 300; number += 1) {
+      t.is((await cluster.settle(stream.next())).value?.number, number);
+    }
+    t.true(streams.sent < 380, `${streams.sent} messages were sent`);
+    stream.cancel();
+    await cluster.time.advance(500);
+    t.is(streams.ended, before + 1, 'the producer stops');
+    streams.sent = 0;
+  }
+});
+
 test('a stream that continues at another owner gets no more credit than its reader has room', async (t) => {
   const granted: number[] = [];
   const source = { grant: (amount: number) => granted.push(amount), cancel() {} };
