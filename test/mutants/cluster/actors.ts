@@ -51,11 +51,9 @@ export const actors = [
       {
         id: 'release-answered-at-once',
         rule: 'A release is answered when the running turn has ended.',
-        find: `    if (cell.state === 'gone') return;
-    await new Promise<void>((resolve) => {
-      cell.extra.onGone.push(resolve);
-    });`,
-        replace: ``,
+        find: `    return cell.whenGone(action);`,
+        replace: `    action();
+    return () => undefined;`,
       },
       {
         id: 'own-stamps-only',
