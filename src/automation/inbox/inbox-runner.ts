@@ -3,7 +3,7 @@ import type { Time, Timer } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
 import { spelled } from '../../http/operations/index.js';
-import { type Store, StoreError } from '../../infra/storage/index.js';
+import { StoreError } from '../../infra/storage/index.js';
 import { deadlineOf } from '../outbox/replies/deadlines.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
 import type { LiveTrigger, LiveTriggers } from '../triggers/live-triggers.js';
@@ -12,15 +12,8 @@ import type { ClaimedWork } from '../../infra/claims/index.js';
 import { TurnWaits } from './session-turns.js';
 import { StartPacer } from './start-pacer.js';
 import { MessageCompletion, type MessageCompletionParts } from './message-completion.js';
-import {
-  type ClaimedRow,
-  claimLeftBehind,
-  deleteOld,
-  releaseOwnClaims,
-  renewClaims,
-  messageClaims,
-  reschedule,
-} from './inbox.store.js';
+import { type ClaimedRow, messageClaims } from './inbox.store.js';
+import type { MessageRows } from './message-rows.js';
 import { channelOf, type InboxMessage } from '../messages/inbox-message.js';
 import { isPolled, requestsOf } from '../triggers/types/registry.js';
 import { fromAllowedSenders } from './allowed-senders.js';
@@ -48,7 +41,7 @@ const claiming = 'claiming abandoned inbox messages';
 
 export interface InboxRunnerParts {
   readonly ids: Ids;
-  readonly store: Store;
+  readonly rows: MessageRows;
   readonly live: Pick<LiveTriggers, 'get'>;
   readonly senderBlocks: Pick<SenderBlocks, 'isDenied'>;
   readonly turns: Pick<TurnPort, 'runTurn' | 'outcomeOf'>;
@@ -118,7 +111,7 @@ export class InboxRunner {
   /** Starts nothing more and leaves what runs here to the other nodes; its turns go on in their sessions. */
   async leave(): Promise<void> {
     this.stop();
-    await this.#parts.store.directory((tx) => releaseOwnClaims(tx));
+    await this.#parts.rows.releaseOwnClaims();
   }
 
   get isFull(): boolean {
@@ -173,7 +166,7 @@ export class InboxRunner {
 
   /** No caller waits for the answer: retry later, or record an end that the owner can see. */
   async #afterFailure(item: InboxMessage, error: unknown): Promise<void> {
-    const { store, report } = this.#parts;
+    const { rows, report } = this.#parts;
     const { row, scope } = item;
     if (row === undefined) return;
     try {
@@ -187,9 +180,7 @@ export class InboxRunner {
         error instanceof TurnWaits ||
         (error.retry === 'later' && error.code !== 'quota_exceeded' && item.ageMs < patienceMs)
       ) {
-        await store.inTenant(scope, (tx) =>
-          reschedule(scope, tx, row, (error.retryAfterSeconds ?? 0) * 1_000 || rescheduleMs),
-        );
+        await rows.reschedule(scope, row, (error.retryAfterSeconds ?? 0) * 1_000 || rescheduleMs);
       } else {
         await this.#giveUp(item, { code: spelled(error.code, 'invocation'), message: error.message });
       }
@@ -223,9 +214,8 @@ export class InboxRunner {
   async #claimAbandoned(): Promise<void> {
     const room = Math.min(claimedMax, this.#pacer.free);
     if (room <= 0) return;
-    const { store, turns, report } = this.#parts;
-    const rows = await store.directory((tx) => claimLeftBehind(tx, holdMs, room));
-    for (const row of rows) {
+    const { rows, turns, report } = this.#parts;
+    for (const row of await rows.claimLeftBehind(holdMs, room)) {
       try {
         const item = await this.#inboxMessageOf(row);
         // If the turn has ended, only its answer is missing from the outbox, so running it again is safe.
@@ -268,13 +258,13 @@ export class InboxRunner {
       ...Array.from(this.#pacer.waiting(), ({ executionId }) => executionId),
       ...Array.from(this.#retries, ({ executionId }) => executionId),
     ];
-    if (held.length > 0) await this.#parts.store.directory((tx) => renewClaims(tx, held, holdMs));
+    if (held.length > 0) await this.#parts.rows.renewClaims(held, holdMs);
   }
 
   async #deleteOld(): Promise<void> {
     let deleted = deletedMax;
     while (deleted === deletedMax && !this.#stopped) {
-      deleted = await this.#parts.store.directory((tx) => deleteOld(tx, deletedMax));
+      deleted = await this.#parts.rows.deleteOld(deletedMax);
     }
   }
 

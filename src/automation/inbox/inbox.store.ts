@@ -36,7 +36,7 @@ const byKey: HotStatement<InboxRow> = {
 
 /** The row of the message with this key. */
 export async function findByKey(
-  reads: HotReads,
+  reads: Pick<HotReads, 'inTenant'>,
   scope: TenantScope,
   triggerId: string,
   key: string,

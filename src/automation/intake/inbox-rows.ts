@@ -1,6 +1,8 @@
-import type { BatchWriter } from '../../infra/storage/index.js';
+import type { BatchWriter, HotReads } from '../../infra/storage/index.js';
 import type { Acceptance, AcceptedRow } from '../inbox/accept-target.js';
 import { holdMs } from '../inbox/inbox-runner.js';
+import { findByKey } from '../inbox/inbox.store.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { MessagePayload, MessageSealer } from '../messages/message-payload.js';
 import type { Rendered } from '../outbox/replies/formats.js';
 import type { Incoming } from './incoming-request.js';
@@ -8,6 +10,7 @@ import { headerKeepMs } from './message-key.js';
 
 export interface InboxRowParts {
   readonly inbox: Pick<BatchWriter<AcceptedRow, Acceptance>, 'write'>;
+  readonly reads: Pick<HotReads, 'inTenant'>;
   readonly seal: Pick<MessageSealer, 'seal'>;
   /** For messages that came without a key. */
   readonly ownKey: () => string;
@@ -54,6 +57,19 @@ export class InboxRows {
       hold_ms: state === 'buffered' ? config.execution.message_buffer.window_ms : holdMs,
       keep_ms: key?.keepMs ?? headerKeepMs,
     };
-    return { acceptance: await this.#parts.inbox.write(row), row };
+    const acceptance = await this.#parts.inbox.write(row);
+    if (acceptance.fate !== 'present') return { acceptance, row };
+    return { acceptance: (await this.#ownAcceptance(scope, row)) ?? acceptance, row };
+  }
+
+  /**
+   * A batch whose COMMIT answer was lost is written again and finds its own rows. A row with the execution of this
+   * request is not a repeat: nobody else would run it before its claim ends.
+   */
+  async #ownAcceptance(scope: TenantScope, row: AcceptedRow): Promise<Acceptance | undefined> {
+    const found = await findByKey(this.#parts.reads, scope, row.trigger_id, row.key);
+    if (found === undefined || row.execution_id === null || found.execution_id !== row.execution_id)
+      return undefined;
+    return { fate: 'accepted', buffered: 0, seq: found.seq };
   }
 }

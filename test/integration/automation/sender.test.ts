@@ -8,6 +8,7 @@ import { createSealer } from '../../../src/infra/sealing/index.js';
 import { type BatchWriters, openStore, type Store } from '../../../src/infra/storage/index.js';
 import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
 import { insertDelivery, type NewDelivery } from '../../../src/automation/outbox/deliveries.store.js';
+import { deliveryRows } from '../../../src/automation/outbox/delivery-rows.js';
 import { type QueueState, queueTarget } from '../../../src/automation/outbox/delivery-queue-target.js';
 import { EgressError } from '../../../src/infra/egress/index.js';
 import { attemptMs } from '../../../src/automation/outbox/attempts.js';
@@ -55,11 +56,14 @@ function sending(t: ExecutionContext, given: Given = {}) {
   });
   const unasked = (what: string) => () => Promise.reject(new Error(`${what} was asked`));
   const sender = new Sender({
-    store: given.store ?? {
-      inTenant: unasked('a transaction'),
-      directory: unasked('the directory'),
-      close: async () => undefined,
-    },
+    rows:
+      given.store === undefined
+        ? {
+            dueSessions: unasked('a look for sessions'),
+            begin: unasked('a claim'),
+            isUnderWay: unasked('a look for attempts'),
+          }
+        : deliveryRows(given.store),
     writers: counting(messages.writers, rows),
     ids: systemPlatform.ids,
     live: {

@@ -250,8 +250,8 @@ export const claims = [
       {
         id: 'holds-not-extended',
         rule: 'A node extends its claims on what runs there.',
-        find: `    if (held.length > 0) await this.#parts.store.directory((tx) => renewClaims(tx, held, holdMs));`,
-        replace: `    if (held.length < 0) await this.#parts.store.directory((tx) => renewClaims(tx, held, holdMs));`,
+        find: `    if (held.length > 0) await this.#parts.rows.renewClaims(held, holdMs);`,
+        replace: `    if (held.length < 0) await this.#parts.rows.renewClaims(held, holdMs);`,
       },
     ],
     inbox,

@@ -32,6 +32,10 @@ import type { Guest, GuestNode, GuestWay } from '../guest.js';
 import type { World } from '../world.js';
 import { simulatedAgent } from './agent.js';
 import { CheckedTurnEffects } from './effects.js';
+import { CheckedCallbacks } from './message-checks.js';
+import { MessageNode, nameOfClaims } from './message-node.js';
+import { MessageTables } from './message-tables.js';
+import { SimulatedReceiver } from './receiver.js';
 import { keyOf, SessionTables } from './session-tables.js';
 import { type Statement, twinWriters } from './twin-writers.js';
 import { UsageTables } from './usage-tables.js';
@@ -51,7 +55,15 @@ export type ConversationPlant =
   /** Acceptances are answered before they are committed. */
   | 'accepted_early'
   /** Turns do not ask whether they may still act, and do not learn that they may not. */
-  | 'no_last_look';
+  | 'no_last_look'
+  /** Deliveries are sent without a last look at lease and claim. */
+  | 'callback_unlooked'
+  /** The claims of processes that are gone stay until their time is over. */
+  | 'claims_kept'
+  /** Answers are sent in any order. */
+  | 'answers_unordered'
+  /** A claimed message is claimed again. */
+  | 'message_claimed_twice';
 
 type Rows = FenceStore<SessionLoad, SessionLoaded, SessionWrite, SessionWritten>;
 
@@ -60,6 +72,7 @@ export interface ConversationNode {
   readonly host: SimulatedHost;
   readonly kind: ActorKindOf<SessionService>;
   readonly session: (tenantId: string, sessionId: string) => Reference<SessionService>;
+  readonly messages: MessageNode;
   /** Whether it accepts requests. */
   isOpen: boolean;
 }
@@ -81,6 +94,12 @@ export class ConversationGuest implements Guest {
   readonly effects: CheckedTurnEffects;
   /** Sessions whose handoff was answered and whose end was not asked for yet. */
   readonly handedOff = new Set<string>();
+  readonly messages: MessageTables;
+  readonly receiver: SimulatedReceiver;
+  /** Sessions in which, since their handoff was answered, no answer may leave. */
+  readonly silenced = new Set<string>();
+  /** When processes ended. */
+  readonly deaths = new Map<string, number>();
   /** Sessions whose rows another transaction holds locked. */
   readonly locked = new Set<string>();
   /** Failures that were reported and are repeated. */
@@ -103,6 +122,22 @@ export class ConversationGuest implements Guest {
     this.tables.onLostMessage = ({ id, session_id: session, number }) =>
       void world.violations.push(`message ${id} of ${session} was lost: number ${number} is taken`);
     this.store = new MemoryFenceStore(this.tables, world.time, { delayMs: () => 1, fault: () => 'none' });
+    this.messages = new MessageTables(this.tables, now, {
+      claimsTwice: this.#plants.has('message_claimed_twice'),
+      isUnordered: this.#plants.has('answers_unordered'),
+    });
+    this.tables.onControl = (tenantId) => this.#tellOfControl(tenantId);
+    const callbacks = new CheckedCallbacks(this, {
+      violations: world.violations,
+      isExcused: (process) => world.effects.isExcused(process),
+      isGone: (process) =>
+        world.living.some(({ host, node }) => host.name !== process && node.surelyGone(processId(process))),
+    });
+    this.receiver = new SimulatedReceiver({
+      random: new SeededRandom(seed ^ 0x0b0c),
+      now: () => world.time.monotonicMs(),
+      onSent: (callback) => callbacks.happened(callback),
+    });
     this.vendor = new SimulatedVendor(this.#random);
     this.effects = new CheckedTurnEffects({
       violations: world.violations,
@@ -114,7 +149,7 @@ export class ConversationGuest implements Guest {
   }
 
   copy(): () => void {
-    const restores = [this.store.copy(), this.tables.copy(), this.usage.copy()];
+    const restores = [this.store.copy(), this.tables.copy(), this.usage.copy(), this.messages.copy()];
     return () => {
       for (const restore of restores) restore();
     };
@@ -134,7 +169,21 @@ export class ConversationGuest implements Guest {
     const recovery = new Map<'turns', Recovery<Parameters<ReturnType<typeof turnRecovery>['run']>[0]>>();
     const { ledger, writers } = this.#ledgerOf(way, (other) => node?.surelyGone(processId(other)) ?? false);
     this.#ledgers.set(host, ledger);
-    const entered: ConversationNode = { host, kind, session: self, isOpen: false };
+    const messages = new MessageNode({
+      name: host.name,
+      tables: this.messages,
+      receiver: this.receiver,
+      transit,
+      writers,
+      session: self,
+      time: host.time,
+      random: this.#random,
+      report: this.#report,
+      ignoresLook: this.#plants.has('callback_unlooked'),
+      keepsClaims: this.#plants.has('claims_kept'),
+    });
+    host.onDeath(() => this.deaths.set(host.name, this.#world.time.monotonicMs()));
+    const entered: ConversationNode = { host, kind, session: self, messages, isOpen: false };
     this.nodes.set(host, entered);
     const kinds: Kind[] = [kind];
     return {
@@ -156,18 +205,30 @@ export class ConversationGuest implements Guest {
         recovery.set('turns', turns);
         turns.start();
         ledger.start();
+        messages.start(started);
         entered.isOpen = true;
       },
       stopping: async (stopping) => {
         entered.isOpen = false;
         recovery.get('turns')?.stop();
         await stopping.beginLeave();
+        await messages.leave();
       },
       stopped: async () => {
         await ledger.stop();
         await writers.drained();
       },
     };
+  }
+
+  /** The change feed: each process learns of it a moment later, or with the next change. */
+  #tellOfControl(tenantId: string): void {
+    for (const { host, messages } of this.nodes.values()) {
+      if (!host.isDead)
+        this.#world.time.after(this.#world.network.delayMs(), () =>
+          host.deliver(() => messages.changed(tenantId)),
+        );
+    }
   }
 
   readonly #ledgers = new Map<SimulatedHost, Ledger>();
@@ -190,6 +251,7 @@ export class ConversationGuest implements Guest {
         // Telemetry is not simulated.
         ['batch_calls', (rows: readonly never[]) => rows.map(() => 'recorded')],
         ['tell_untold_calls', (rows: readonly never[]) => rows.map(() => 'looked')],
+        ...this.messages.statements(nameOfClaims(host.name)),
       ]),
       isLocked: () => false,
     });

@@ -51,10 +51,16 @@ function runner(t: ExecutionContext, runTurn: (order: TurnOrder) => Promise<neve
     formerSecretUntilMs: 0,
   };
   const made = new InboxRunner({
-    store: {
-      inTenant: refused('a transaction'),
-      directory: refused('the directory'),
-      close: async () => undefined,
+    rows: {
+      claimLeftBehind: refused('messages left behind'),
+      renewClaims: refused('longer claims'),
+      releaseOwnClaims: refused('the end of claims'),
+      deleteOld: refused('old messages'),
+      reschedule: refused('a pause'),
+      setAnswerCut: refused('a cut answer'),
+      end: refused('an end'),
+      giveUp: refused('an end'),
+      putDelivery: refused('a delivery'),
     },
     live: { get: async () => live },
     senderBlocks: { isDenied: () => false },
@@ -98,7 +104,7 @@ test('a message that finds the store full stays queued and starts again shortly'
   await new Promise((resolve) => setImmediate(resolve));
   t.is(orders.length, 1);
   await fire(20_000);
-  t.deepEqual(asked, ['the directory'], 'held on to, so that nobody else takes it up meanwhile');
+  t.deepEqual(asked, ['longer claims'], 'held on to, so that nobody else takes it up meanwhile');
   await fire(1_000);
   t.is(orders.length, 2);
   t.true(orders[1]?.isRepeat, 'the turn may have ended before');
