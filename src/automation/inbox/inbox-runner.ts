@@ -37,6 +37,8 @@ const patienceMs = 3_600_000;
 const rescheduleMs = 2_000;
 /** The delay after the store had no capacity or was unreachable. */
 const storeAgainMs = 1_000;
+/** A statement without an answer is stopped, or its connection lost, long before the last look. */
+const unknownLooksMax = 30;
 const claiming = 'claiming abandoned inbox messages';
 
 export interface InboxRunnerParts {
@@ -124,6 +126,32 @@ export class InboxRunner {
     this.#pacer.ask(item.scope.tenantId, item);
   }
 
+  /**
+   * For a message whose commit is unknown: runs it if it was committed. Otherwise nobody would before the end of its hold,
+   * and all later answers of its session would wait for it. `row` needs no position.
+   */
+  beginIfAccepted(item: InboxMessage, looks = unknownLooksMax): void {
+    const { row, scope, executionId } = item;
+    if (row === undefined || looks <= 0) return;
+    this.#retries.add(item);
+    const timer = this.#parts.time.after(storeAgainMs, () => {
+      this.#timers.delete(timer);
+      this.#parts.rows.ownPlace(scope, row, executionId).then(
+        (seq) => {
+          this.#retries.delete(item);
+          if (seq === null) this.beginIfAccepted(item, looks - 1);
+          else this.begin({ ...item, row: { ...row, seq }, attempts: item.attempts + 1 });
+        },
+        (error: unknown) => {
+          this.#retries.delete(item);
+          this.#parts.report('looking for a message whose commit is unknown', error);
+          this.beginIfAccepted(item, looks - 1);
+        },
+      );
+    });
+    this.#timers.add(timer);
+  }
+
   #begin(item: InboxMessage): void {
     if (this.#stopped || this.#running.has(item.executionId)) return;
     void this.run(item).catch((error: unknown) => this.#afterFailure(item, error));
@@ -186,6 +214,8 @@ export class InboxRunner {
       }
     } catch (cause) {
       report('rescheduling an inbox message', cause);
+      // Nobody else takes it up before the end of its hold.
+      if (cause instanceof StoreError) this.#beginAgain({ ...item, attempts: item.attempts + 1 });
     }
   }
 

@@ -145,6 +145,19 @@ export async function reschedule(
       and claimed_by is not distinct from ${claimingProcess}`);
 }
 
+/** The position of a running message of this execution that this process claims; null if there is none. */
+export function ownPlace(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  row: Pick<InboxRow, 'trigger_id' | 'key'>,
+  executionId: string,
+): Promise<number | null> {
+  return tx.maybeOneFirst(sql.type(z.object({ seq: z.coerce.number() }))`
+    select seq from trigger_inbox
+    where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and key = ${row.key} and state = 'running'
+      and execution_id = ${executionId} and claimed_by is not distinct from ${claimingProcess}`);
+}
+
 /** Deletes a message that was refused after it was written, so that its sender may send it again. */
 export async function deleteRefused(
   { tenantId }: TenantScope,

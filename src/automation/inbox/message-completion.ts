@@ -109,11 +109,7 @@ export class MessageCompletion {
   }
 
   /** The failure of a message that ran no turn, for the outbox, where its callback asks for failures. */
-  #failureFor(
-    item: InboxMessage,
-    parsed: TriggerConfig,
-    error: TurnFailure | null,
-  ): NewDelivery | undefined {
+  #failureFor(item: InboxMessage, parsed: TriggerConfig, error: TurnFailure | null): NewDelivery | undefined {
     const asks = parsed.config.execution.callback?.send_failures === true;
     if (error === null || item.row === undefined || !asks || answersInResponse(parsed)) return undefined;
     const content = failureContent(error, item.work);

@@ -1,8 +1,4 @@
-import {
-  recordRefused,
-  type RefusedExecution,
-  setAnswerCut,
-} from '../../conversations/sessions/index.js';
+import { recordRefused, type RefusedExecution, setAnswerCut } from '../../conversations/sessions/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { SenderResponse } from '../messages/sender-response.js';
@@ -15,6 +11,7 @@ import {
   endIfHeld,
   type InboxRow,
   markDone,
+  ownPlace,
   releaseOwnClaims,
   renewClaims,
   reschedule,
@@ -41,6 +38,8 @@ export interface MessageRows {
   releaseOwnClaims(): Promise<void>;
   /** Returns how many it deleted. */
   deleteOld(rowsMax: number): Promise<number>;
+  /** The position of a message of this execution that this process claims; null if there is none. */
+  ownPlace(scope: TenantScope, row: RowKey, executionId: string): Promise<number | null>;
   /** Puts off a message whose claim is this process's. */
   reschedule(scope: TenantScope, row: RowKey, pauseMs: number): Promise<void>;
   setAnswerCut(scope: TenantScope, executionId: string): Promise<void>;
@@ -64,6 +63,8 @@ export function messageRows(store: Store): MessageRows {
     renewClaims: (executionIds, holdMs) => store.directory((tx) => renewClaims(tx, executionIds, holdMs)),
     releaseOwnClaims: () => store.directory((tx) => releaseOwnClaims(tx)),
     deleteOld: (rowsMax) => store.directory((tx) => deleteOld(tx, rowsMax)),
+    ownPlace: (scope, row, executionId) =>
+      store.inTenant(scope, (tx) => ownPlace(scope, tx, row, executionId)),
     reschedule: (scope, row, pauseMs) => store.inTenant(scope, (tx) => reschedule(scope, tx, row, pauseMs)),
     setAnswerCut: (scope, executionId) => store.inTenant(scope, (tx) => setAnswerCut(tx, executionId)),
     end: (scope, { row, execution, failure, reply, kept }) =>

@@ -1,12 +1,6 @@
 import type { Store } from '../../infra/storage/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import {
-  beginAttempt,
-  type ClaimedDelivery,
-  claimOne,
-  dueSessions,
-  isUnderWay,
-} from './deliveries.store.js';
+import { beginAttempt, type ClaimedDelivery, claimOne, dueSessions, isUnderWay } from './deliveries.store.js';
 
 /** What the sender asks of the rows of deliveries beside its batches: each method is one transaction. */
 export interface DeliveryRows {

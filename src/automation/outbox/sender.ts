@@ -125,7 +125,9 @@ export class Sender {
   ): Promise<void> {
     const { session_id: sessionId } = message;
     let resolveBegun: (first: Begun | undefined) => void = () => undefined;
-    let begun: Promise<Begun | undefined> | undefined = new Promise((resolve) => void (resolveBegun = resolve));
+    let begun: Promise<Begun | undefined> | undefined = new Promise(
+      (resolve) => void (resolveBegun = resolve),
+    );
     const takeBegun = (): Promise<Begun | undefined> | undefined => {
       const taken = begun;
       begun = undefined;

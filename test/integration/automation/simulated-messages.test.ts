@@ -185,7 +185,10 @@ class DrawnStatements {
       if (random.chance(0.8)) await this.#addExecution(row);
     }
     const places = [...this.#places].toSorted(([one], [other]) => one - other).map(([, seq]) => seq);
-    this.#t.deepEqual(places, places.toSorted((one, other) => one - other));
+    this.#t.deepEqual(
+      places,
+      places.toSorted((one, other) => one - other),
+    );
   }
 
   #message(): AcceptedRow {
@@ -311,7 +314,8 @@ class DrawnStatements {
 
   #queueRow(): QueueRow {
     const random = this.#random;
-    if (this.#asked.length > 0 && random.chance(0.1)) return { ...random.pick(this.#asked), ended: undefined };
+    if (this.#asked.length > 0 && random.chance(0.1))
+      return { ...random.pick(this.#asked), ended: undefined };
     const claim = randomUUID();
     const continues = random.chance(0.85);
     const one = this.#begun.length > 0 && random.chance(0.6) ? random.pick(this.#begun.slice(-6)) : undefined;
@@ -348,10 +352,7 @@ class DrawnStatements {
         .toSorted((one, other) => (one.seq ?? 0) - (other.seq ?? 0));
     const stored = await real.messages.claimLeftBehind(holdMs, 1_000);
     this.#count('left behind', stored.length);
-    this.#t.deepEqual(
-      shape(await twin.messages.claimLeftBehind(holdMs, 1_000), true),
-      shape(stored, false),
-    );
+    this.#t.deepEqual(shape(await twin.messages.claimLeftBehind(holdMs, 1_000), true), shape(stored, false));
   }
 
   /** Single messages, and the claims of whole processes. */
@@ -364,7 +365,7 @@ class DrawnStatements {
       make: (side: Process['real']['messages'], isTwin: boolean) => Promise<Value>,
     ): Promise<void> =>
       void this.#t.deepEqual(await make(twin.messages, true), await make(real.messages, false));
-    switch (random.between(0, 6)) {
+    switch (random.between(0, 7)) {
       case 0: {
         const ids = this.#accepted.filter(() => random.chance(0.3)).map(({ execution_id: id }) => id ?? '');
         const holdMs = random.pick([0, hourMs]);
@@ -383,9 +384,20 @@ class DrawnStatements {
           rows.giveUp(scope, { row: message, execution, failure: this.#placed(failure, isTwin) }),
         );
       }
+      case 6: {
+        const id = random.chance(0.8) ? (message.execution_id ?? '') : randomUUID();
+        return both(async (rows, isTwin) => {
+          const place = await rows.ownPlace(scope, message, id);
+          return isTwin && place !== null ? this.#places.get(place) : place;
+        });
+      }
       case 4: {
         const execution = this.#refused(message);
-        const reply = { sessionId: message.session_id, triggerId: message.trigger_id, sealed: Buffer.from(random.id()) };
+        const reply = {
+          sessionId: message.session_id,
+          triggerId: message.trigger_id,
+          sealed: Buffer.from(random.id()),
+        };
         return both((rows) =>
           rows.end(scope, { row: message, execution, failure: undefined, reply, kept: undefined }),
         );
@@ -449,10 +461,7 @@ class DrawnStatements {
       }
     }
     for (const [at, table] of twin.claims.entries())
-      this.#t.deepEqual(
-        table.holders().toSorted(),
-        ((await real.claims[at]?.holders()) ?? []).toSorted(),
-      );
+      this.#t.deepEqual(table.holders().toSorted(), ((await real.claims[at]?.holders()) ?? []).toSorted());
   }
 
   async sameRows(step: number): Promise<void> {
@@ -482,7 +491,11 @@ class DrawnStatements {
     );
     const twins = [...outbox.rows].map(([name, row]) => ({
       ...{ name, status: row.status, chunk: row.chunk, attempts: row.attempts, claimed_by: row.claimedBy },
-      ...{ place: this.#places.get(row.put.inboxSeq), last_status: row.lastStatus, last_error: row.lastError },
+      ...{
+        place: this.#places.get(row.put.inboxSeq),
+        last_status: row.lastStatus,
+        last_error: row.lastError,
+      },
       ...{ sealed: `\\x${row.put.sealed.toString('hex')}`, key: row.put.key },
       due: row.status === 'pending' ? hours(row.dueMs) : 0,
     }));

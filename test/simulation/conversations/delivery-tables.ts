@@ -158,9 +158,7 @@ export class DeliveryTables {
       (row) =>
         row.tenantId === tenantId &&
         (row.put.id === put.id ||
-          (put.executionId !== null &&
-            row.put.executionId === put.executionId &&
-            row.put.key === put.key)),
+          (put.executionId !== null && row.put.executionId === put.executionId && row.put.key === put.key)),
     );
     if (isThere) return undefined;
     const nowMs = this.#parts.nowMs();
@@ -313,8 +311,7 @@ export class DeliveryTables {
     if (row?.status !== 'pending' || row.chunk !== chunk || row.attempts !== attempts) return undefined;
     const nowMs = this.#parts.nowMs();
     if (next.step === 'over') row.status = next.status;
-    else
-      row.dueMs = nowMs + Math.round(next.inMs + (next.step === 'chunk' ? (next.heldMs ?? 0) : 0));
+    else row.dueMs = nowMs + Math.round(next.inMs + (next.step === 'chunk' ? (next.heldMs ?? 0) : 0));
     if (next.step === 'chunk') {
       row.chunk += 1;
       row.attempts = 0;

@@ -142,6 +142,11 @@ export class InboxTables {
     row.dueMs = this.#parts.nowMs() + pauseMs;
   }
 
+  ownPlace(process: string, key: RowKey, executionId: string): number | null {
+    const row = this.#heldBy(process, key);
+    return row?.accepted.execution_id === executionId ? row.seq : null;
+  }
+
   /** False if another process holds it. */
   endIfHeld(process: string, key: RowKey): boolean {
     const row = this.#heldBy(process, key);

@@ -70,7 +70,9 @@ export function unfinishedMessages({ messages }: ConversationGuest): readonly st
 /** Claims in the name of processes that ended before this time. */
 export function claimsOfTheDead(guest: ConversationGuest, beforeMs: number): readonly string[] {
   const { inbox, outbox } = guest.messages;
-  const dead = [...guest.deaths].filter(([, diedMs]) => diedMs <= beforeMs).map(([name]) => nameOfClaims(name));
+  const dead = [...guest.deaths]
+    .filter(([, diedMs]) => diedMs <= beforeMs)
+    .map(([name]) => nameOfClaims(name));
   return [...inbox.holders(), ...outbox.holders()].filter((holder) => dead.includes(holder));
 }
 
@@ -146,8 +148,13 @@ function checkAnswers({ messages, tables, receiver }: ConversationGuest): string
       violations.push(`the answer of message ${key} counts as delivered and never arrived`);
     if (answer.status === 'delivery_failed' && !mayFail(answer))
       violations.push(`the answer of message ${key} failed: ${answer.lastStatus} ${answer.lastError}`);
-    if (outbox.shown.get(keyOf(tenant, id ?? '')) !== answer.status && tables.rows.executions.has(keyOf(tenant, id ?? '')))
-      violations.push(`message ${key} shows ${outbox.shown.get(keyOf(tenant, id ?? ''))}, its answer is ${answer.status}`);
+    if (
+      outbox.shown.get(keyOf(tenant, id ?? '')) !== answer.status &&
+      tables.rows.executions.has(keyOf(tenant, id ?? ''))
+    )
+      violations.push(
+        `message ${key} shows ${outbox.shown.get(keyOf(tenant, id ?? ''))}, its answer is ${answer.status}`,
+      );
     const row = tables.rows.executions.get(keyOf(tenant, id ?? ''));
     for (const { body, isFailure } of callbacks) {
       const said = (JSON.parse(body) as { readonly agent_response: string | null }).agent_response;
@@ -160,17 +167,19 @@ function checkAnswers({ messages, tables, receiver }: ConversationGuest): string
 
 /** The receiver refused it for good, people have taken the session over, or all attempts were made. */
 function mayFail({ attempts, lastStatus, lastError }: StoredDelivery): boolean {
-  return lastStatus === 410 || attempts >= attemptsMax || lastError?.startsWith('Not sent: ') === true ||
-    lastError?.startsWith('Broken off: ') === true;
+  return (
+    lastStatus === 410 ||
+    attempts >= attemptsMax ||
+    lastError?.startsWith('Not sent: ') === true ||
+    lastError?.startsWith('Broken off: ') === true
+  );
 }
 
 /** The same delivery has the same id and the same content each time, and no other has them. */
 function checkIds({ receiver }: ConversationGuest): string[] {
   const [ids, bodies] = [new Map<string, string>(), new Map<string, string>()];
   return receiver.sent.flatMap(({ id, executionId, body }) => {
-    const isOther =
-      (ids.get(executionId) ?? id) !== id ||
-      (bodies.get(id) ?? body) !== body;
+    const isOther = (ids.get(executionId) ?? id) !== id || (bodies.get(id) ?? body) !== body;
     ids.set(executionId, id);
     bodies.set(id, body);
     return isOther ? [`callback ${id} of execution ${executionId} was sent with another id or content`] : [];

@@ -57,7 +57,12 @@ export interface MessageNodeParts {
 
 const parsed = parseTriggerConfig('webhook', {
   auth: { type: 'none' },
-  execution: { mode: 'async', callback: { url: 'https://receiver.example/', send_failures: true } },
+  execution: {
+    mode: 'async',
+    // As long as the other turns of the load.
+    timeout_ms: 20_000,
+    callback: { url: 'https://receiver.example/', send_failures: true },
+  },
 });
 if (parsed.type !== 'webhook') throw new Error('a webhook was asked for');
 const { config } = parsed;
@@ -162,6 +167,7 @@ export class MessageNode {
       inbox: writers.writer(acceptTarget),
       reads,
       seal,
+      runner: this.#runner,
       ownKey: () => `message:${name}-${(messages += 1)}`,
     });
     const measures = { accepted: () => undefined, buffered: () => undefined, refused: () => undefined };
@@ -191,7 +197,11 @@ export class MessageNode {
       ? []
       : voidClaims(
           {
-            store: { ...noStore, directory: (work) => work(undefined as never), close: async () => undefined },
+            store: {
+              ...noStore,
+              directory: (work) => work(undefined as never),
+              close: async () => undefined,
+            },
             time,
             log: { report, note: () => undefined },
           },
@@ -294,5 +304,7 @@ export function nameOfClaims(name: string): string {
 
 function uuidOf(random: SeededRandom): string {
   const id = random.id();
-  return [id.slice(0, 8), id.slice(8, 12), `4${id.slice(13, 16)}`, `8${id.slice(17, 20)}`, id.slice(20)].join('-');
+  return [id.slice(0, 8), id.slice(8, 12), `4${id.slice(13, 16)}`, `8${id.slice(17, 20)}`, id.slice(20)].join(
+    '-',
+  );
 }

@@ -83,6 +83,8 @@ export class MessageTables {
       renewClaims: (ids, holdMs) => store(() => inbox.renewClaims(process, ids, holdMs)),
       releaseOwnClaims: () => store(() => inbox.releaseOwnClaims(process)),
       deleteOld: (rowsMax) => store(() => inbox.deleteOld(rowsMax)),
+      ownPlace: ({ tenantId }, row, id) =>
+        store(() => inbox.ownPlace(process, withTenant(tenantId, row), id)),
       reschedule: ({ tenantId }, row, pauseMs) =>
         store(() => inbox.reschedule(process, withTenant(tenantId, row), pauseMs)),
       setAnswerCut: () => Promise.reject(new Error('no simulated caller waits for an answer')),
@@ -101,8 +103,7 @@ export class MessageTables {
           record(tenantId, message);
           return true;
         }),
-      putDelivery: ({ tenantId }, delivery) =>
-        store(() => void outbox.insert(process, tenantId, delivery)),
+      putDelivery: ({ tenantId }, delivery) => store(() => void outbox.insert(process, tenantId, delivery)),
     };
   }
 
@@ -130,7 +131,9 @@ export class MessageTables {
     const store = failing(transit);
     const readings: Readonly<Record<string, (values: readonly HotValue[]) => readonly unknown[]>> = {
       trigger_sessions_taken_over: ([tenant, ids]) =>
-        (ids as readonly string[]).filter((id) => this.#isTakenOver(String(tenant), id)).map((id) => ({ id })),
+        (ids as readonly string[])
+          .filter((id) => this.#isTakenOver(String(tenant), id))
+          .map((id) => ({ id })),
       end_of_execution: ([tenant, id]) => this.#endOf(String(tenant), String(id)),
       trigger_inbox_by_key: ([tenant, trigger, key]) => {
         const row = { tenant_id: String(tenant), trigger_id: String(trigger), key: String(key) };

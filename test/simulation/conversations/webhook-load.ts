@@ -34,7 +34,7 @@ export class WebhookLoad {
   }
 
   start(): void {
-    this.#world.time.after(this.#random.between(200, 1_500), () => {
+    this.#world.time.after(this.#random.between(300, 2_000), () => {
       if (!this.#isOn) return;
       const session = this.#random.pick(sessions);
       const count = this.#random.chance(0.1) ? burstWebhooks : 1;

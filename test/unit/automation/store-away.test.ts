@@ -56,6 +56,7 @@ function runner(t: ExecutionContext, runTurn: (order: TurnOrder) => Promise<neve
       renewClaims: refused('longer claims'),
       releaseOwnClaims: refused('the end of claims'),
       deleteOld: refused('old messages'),
+      ownPlace: refused('a place'),
       reschedule: refused('a pause'),
       setAnswerCut: refused('a cut answer'),
       end: refused('an end'),
