@@ -76,6 +76,8 @@ export class InboxRunner {
   /** Messages that wait to start again after a store failure. */
   readonly #retries = new Set<InboxMessage>();
   readonly #timers = new Set<Timer>();
+  /** Whether rows may be claimed in the name of this process that it does not know, since an answer was lost. */
+  #mayHoldUnknown = false;
   #stopped = false;
 
   constructor(parts: InboxRunnerParts) {
@@ -245,7 +247,15 @@ export class InboxRunner {
     const room = Math.min(claimedMax, this.#pacer.free);
     if (room <= 0) return;
     const { rows, turns, report } = this.#parts;
-    for (const row of await rows.claimLeftBehind(holdMs, room)) {
+    if (this.#mayHoldUnknown) {
+      await rows.releaseOwnClaims(this.#held());
+      this.#mayHoldUnknown = false;
+    }
+    const claimed = await rows.claimLeftBehind(holdMs, room).catch((error: unknown) => {
+      this.#mayHoldUnknown = true;
+      throw error;
+    });
+    for (const row of claimed) {
       try {
         const item = await this.#inboxMessageOf(row);
         // If the turn has ended, only its answer is missing from the outbox, so running it again is safe.
@@ -258,6 +268,7 @@ export class InboxRunner {
         } else this.begin(item);
       } catch (error) {
         // A row that cannot be read must not block the others.
+        if (error instanceof StoreError) this.#mayHoldUnknown = true;
         report('reading an abandoned inbox message', error);
       }
     }
@@ -283,12 +294,17 @@ export class InboxRunner {
   }
 
   async #renewClaims(): Promise<void> {
-    const held = [
+    const held = this.#held();
+    if (held.length > 0) await this.#parts.rows.renewClaims(held, holdMs);
+  }
+
+  /** The executions whose messages are in this process's memory. */
+  #held(): readonly string[] {
+    return [
       ...this.#running.keys(),
       ...Array.from(this.#pacer.waiting(), ({ executionId }) => executionId),
       ...Array.from(this.#retries, ({ executionId }) => executionId),
     ];
-    if (held.length > 0) await this.#parts.rows.renewClaims(held, holdMs);
   }
 
   async #deleteOld(): Promise<void> {

@@ -239,13 +239,17 @@ export async function renewClaims(
       for update skip locked)`);
 }
 
-/** Gives the claims of this process to the others, which then count no lost process. */
-export async function releaseOwnClaims(tx: DirectoryTransaction): Promise<void> {
+/** Gives the claims of this process to the others, which then count no lost process, except those on `kept` executions. */
+export async function releaseOwnClaims(
+  tx: DirectoryTransaction,
+  kept: readonly string[] = [],
+): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     update trigger_inbox set claimed_by = null, due_at = clock_timestamp(), attempts = greatest(0, attempts - 1)
     where (tenant_id, trigger_id, key) in (
       select tenant_id, trigger_id, key from trigger_inbox
       where state = 'running' and claimed_by = ${claimingProcess}
+        and not execution_id = any(${sql.array([...kept], 'uuid')})
       for update skip locked)`);
 }
 

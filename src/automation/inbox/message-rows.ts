@@ -35,7 +35,8 @@ export interface MessageRows {
   claimLeftBehind(holdMs: number, rowsMax: number): Promise<readonly ClaimedRow[]>;
   /** Extends the own claims on the messages of these executions. */
   renewClaims(executionIds: readonly string[], holdMs: number): Promise<void>;
-  releaseOwnClaims(): Promise<void>;
+  /** Gives up the own claims, except those on messages of these executions. */
+  releaseOwnClaims(kept?: readonly string[]): Promise<void>;
   /** Returns how many it deleted. */
   deleteOld(rowsMax: number): Promise<number>;
   /** The position of a message of this execution that this process claims; null if there is none. */
@@ -61,7 +62,7 @@ export function messageRows(store: Store): MessageRows {
   return {
     claimLeftBehind: (holdMs, rowsMax) => store.directory((tx) => claimLeftBehind(tx, holdMs, rowsMax)),
     renewClaims: (executionIds, holdMs) => store.directory((tx) => renewClaims(tx, executionIds, holdMs)),
-    releaseOwnClaims: () => store.directory((tx) => releaseOwnClaims(tx)),
+    releaseOwnClaims: (kept) => store.directory((tx) => releaseOwnClaims(tx, kept)),
     deleteOld: (rowsMax) => store.directory((tx) => deleteOld(tx, rowsMax)),
     ownPlace: (scope, row, executionId) =>
       store.inTenant(scope, (tx) => ownPlace(scope, tx, row, executionId)),

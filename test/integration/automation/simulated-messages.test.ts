@@ -28,7 +28,7 @@ import { ownerView } from '../../support/database/owner-view.js';
 
 const database = databaseOfFile(test);
 const names = ['one process', 'another process'] as const;
-const steps = 260;
+const steps = 200;
 /** Times are compared in hours: now, or an hour from now. */
 const hourMs = 3_600_000;
 
@@ -371,8 +371,10 @@ class DrawnStatements {
         const holdMs = random.pick([0, hourMs]);
         return both((rows) => rows.renewClaims(ids, holdMs));
       }
-      case 1:
-        return both((rows) => rows.releaseOwnClaims());
+      case 1: {
+        const kept = this.#accepted.filter(() => random.chance(0.3)).map(({ execution_id: id }) => id ?? '');
+        return both((rows) => rows.releaseOwnClaims(kept));
+      }
       case 2: {
         const pauseMs = random.pick([0, hourMs]);
         return both((rows) => rows.reschedule(scope, message, pauseMs));

@@ -125,9 +125,9 @@ export class InboxTables {
     }
   }
 
-  releaseOwnClaims(process: string): void {
+  releaseOwnClaims(process: string, kept: readonly string[] = []): void {
     for (const row of this.running()) {
-      if (row.claimedBy !== process) continue;
+      if (row.claimedBy !== process || kept.includes(row.accepted.execution_id ?? '')) continue;
       row.claimedBy = null;
       row.dueMs = this.#parts.nowMs();
       row.attempts = Math.max(0, row.attempts - 1);

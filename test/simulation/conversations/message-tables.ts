@@ -81,7 +81,7 @@ export class MessageTables {
     return {
       claimLeftBehind: (holdMs, rowsMax) => store(() => inbox.claimLeftBehind(process, holdMs, rowsMax)),
       renewClaims: (ids, holdMs) => store(() => inbox.renewClaims(process, ids, holdMs)),
-      releaseOwnClaims: () => store(() => inbox.releaseOwnClaims(process)),
+      releaseOwnClaims: (kept) => store(() => inbox.releaseOwnClaims(process, kept)),
       deleteOld: (rowsMax) => store(() => inbox.deleteOld(rowsMax)),
       ownPlace: ({ tenantId }, row, id) =>
         store(() => inbox.ownPlace(process, withTenant(tenantId, row), id)),

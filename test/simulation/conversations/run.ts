@@ -36,7 +36,7 @@ const faultSpanMs = 11_000;
 /** Within this time after the last fault, and the load, every accepted turn has ended, and longer behind a long queue. */
 const endsWithinMs = 30_000;
 /** For each unfinished turn at that moment, of all sessions. */
-const endsWithinMsEach = 500;
+const endsWithinMsEach = 1_000;
 /** Within this time every accepted message has ended and its answer is sent. */
 const deliversWithinMs = 55_000;
 /** Within this time after the last fault no claim names a process that ended before. */
