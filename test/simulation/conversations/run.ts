@@ -4,9 +4,10 @@ import { inject } from '../inject.js';
 import type { RunOptions, Verdict } from '../run.js';
 import { World } from '../world.js';
 import { checkConversations, checkLedger, unfinishedTurns } from './checks.js';
-import { ConversationGuest, type ConversationPlant } from './guest.js';
+import { ConversationGuest } from './guest.js';
 import { ConversationLoad, sessions } from './load.js';
 import { checkMessages, claimsOfTheDead, unfinishedMessages } from './message-checks.js';
+import type { ConversationPlant } from './plants.js';
 import { WebhookLoad } from './webhook-load.js';
 
 export interface ConversationRunOptions extends Pick<RunOptions, 'seed' | 'faults' | 'nodes'> {
@@ -93,7 +94,8 @@ export async function runConversations(options: ConversationRunOptions): Promise
     world.violations.push(`turn ${id} (${status}) never ended within ${withinMs} ms after the last fault`);
   }
   const deliveredAfterMs = await untilDelivered(world, guest, endedMs);
-  await time.advance(isPatient ? ledgerMs : answersMs);
+  const waitedMs = deliveredAfterMs - endedAfterMs;
+  await time.advance(Math.max(1, (isPatient ? ledgerMs : answersMs) - waitedMs));
   const isSuspended = faults.some(({ kind }) => kind === 'suspend');
   world.violations.push(
     ...checkConversations(guest, load.sent, time.monotonicMs()),

@@ -1,8 +1,8 @@
 // The real sessions, turns and ledger on simulated nodes that die, freeze, are cut off and lose their store.
 import test from 'ava';
 import type { Fault } from '../faults.js';
-import type { ConversationPlant } from './guest.js';
 import { runConversationSeeds } from './many.js';
+import type { ConversationPlant } from './plants.js';
 import { runConversations } from './run.js';
 
 /** Use `scripts/simulate.mjs --of conversations` for more. */
