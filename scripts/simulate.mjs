@@ -1,6 +1,6 @@
 // Runs simulated clusters: node scripts/simulate.mjs --seeds 2000 [--from 1] [--processes 2], or --seed 77. With
-// --of quota the clusters run the platform's quota, with --of conversations its sessions, turns and ledger, with
-// --of members only membership. With --of scale one large cluster of whole nodes loses a zone and is upgraded:
+// --of quota the clusters run the platform's quota, with --of conversations its inbox, sessions, turns, ledger and
+// outbox, with --of members only membership. With --of scale one large cluster of whole nodes loses a zone and is upgraded:
 // --nodes 10,100,300,1000 --sessions 10000000 --parts 4 (in which all processes are replaced).
 import '../bin/supported-node.mjs';
 import { availableParallelism } from 'node:os';
@@ -99,7 +99,9 @@ if (values.of === 'conversations') {
     `simulate: conversations on ${sums.seeds} seeds in ${seconds} s, ${sums.turns.toLocaleString('en')} turns, ` +
       `${sums.effects.toLocaleString('en')} outside effects, ${sums.billed.toLocaleString('en')} billed model calls, ` +
       `${sums.steps.toLocaleString('en')} steps replayed against the model, the last turn ended at most ` +
-      `${(sums.endedAfterMs / 1_000).toFixed(1)} s after the faults, ${failures.length} failing seeds\n`,
+      `${(sums.endedAfterMs / 1_000).toFixed(1)} s after the faults, ${sums.messages.toLocaleString('en')} messages with ` +
+      `${sums.callbacks.toLocaleString('en')} callbacks, the last at most ` +
+      `${(sums.deliveredAfterMs / 1_000).toFixed(1)} s after the faults, ${failures.length} failing seeds\n`,
   );
   process.exit(failures.length === 0 ? 0 : 1);
 }

@@ -15,6 +15,7 @@ import type { Vault } from '../tenancy/vault/index.js';
 import { plainTextsBy } from './outbox/replies/plain-texts.js';
 import type { ChannelAddresses } from './triggers/config/webhook-config.js';
 import type { Mail } from '../infra/mail/index.js';
+import { deliveryRows } from './outbox/delivery-rows.js';
 import { Outbox } from './outbox/outbox.js';
 import { Sender } from './outbox/sender.js';
 import { SenderBlocks } from './messages/sender-blocks.js';
@@ -25,6 +26,7 @@ import { Buffers } from './inbox/buffers.js';
 import { flushKeepMs, flushLimits, flushTarget } from './inbox/flush-target.js';
 import { Flushes } from './inbox/flushes.js';
 import { holdMs, InboxRunner } from './inbox/inbox-runner.js';
+import { messageRows } from './inbox/message-rows.js';
 import { MessageSealer } from './messages/message-payload.js';
 import { WebhookAuthentication, type WebhookAuthenticationParts } from './intake/authentication.js';
 import { ownKeys } from './intake/message-key.js';
@@ -151,8 +153,22 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
   });
   const reader = new MailReader(dependencies);
   const senderBlocks = new SenderBlocks(consumers, reads, time);
-  const sender = new Sender({ ...dependencies, live, seal, senderBlocks, addresses });
-  const runner = new InboxRunner({ ...dependencies, live, senderBlocks, sender, seal });
+  const sender = new Sender({
+    ...dependencies,
+    rows: deliveryRows(store),
+    live,
+    seal,
+    senderBlocks,
+    addresses,
+  });
+  const runner = new InboxRunner({
+    ...dependencies,
+    rows: messageRows(store),
+    live,
+    senderBlocks,
+    sender,
+    seal,
+  });
   const flushing = dependencies.writers.writer(flushTarget({ holdMs, keepMs: flushKeepMs }), flushLimits);
   const flushes = new Flushes({ live, seal, senderBlocks, writer: flushing, ids });
   const buffers = new Buffers({ ...dependencies, flushes, runner });
@@ -227,6 +243,7 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
     checks,
     rows: {
       inbox: dependencies.writers.writer(acceptTarget),
+      reads,
       seal,
       ownKey: ownKeys(time, dependencies.random.id()),
     },

@@ -1,6 +1,6 @@
 /**
  * `members` runs membership alone, `cluster` whole nodes, `quota` the quota of the platform on them, `conversations` its
- * sessions, turns and ledger.
+ * inbox, sessions, turns, ledger and outbox.
  */
 export type Simulation = 'members' | 'cluster' | 'quota' | 'conversations';
 

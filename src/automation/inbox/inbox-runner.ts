@@ -3,7 +3,7 @@ import type { Time, Timer } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
 import { spelled } from '../../http/operations/index.js';
-import { type Store, StoreError } from '../../infra/storage/index.js';
+import { StoreError } from '../../infra/storage/index.js';
 import { deadlineOf } from '../outbox/replies/deadlines.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
 import type { LiveTrigger, LiveTriggers } from '../triggers/live-triggers.js';
@@ -12,15 +12,8 @@ import type { ClaimedWork } from '../../infra/claims/index.js';
 import { TurnWaits } from './session-turns.js';
 import { StartPacer } from './start-pacer.js';
 import { MessageCompletion, type MessageCompletionParts } from './message-completion.js';
-import {
-  type ClaimedRow,
-  claimLeftBehind,
-  deleteOld,
-  releaseOwnClaims,
-  renewClaims,
-  messageClaims,
-  reschedule,
-} from './inbox.store.js';
+import { type ClaimedRow, messageClaims } from './inbox.store.js';
+import type { MessageRows } from './message-rows.js';
 import { channelOf, type InboxMessage } from '../messages/inbox-message.js';
 import { isPolled, requestsOf } from '../triggers/types/registry.js';
 import { fromAllowedSenders } from './allowed-senders.js';
@@ -44,11 +37,13 @@ const patienceMs = 3_600_000;
 const rescheduleMs = 2_000;
 /** The delay after the store had no capacity or was unreachable. */
 const storeAgainMs = 1_000;
+/** A statement without an answer is stopped, or its connection lost, long before the last look. */
+const unknownLooksMax = 30;
 const claiming = 'claiming abandoned inbox messages';
 
 export interface InboxRunnerParts {
   readonly ids: Ids;
-  readonly store: Store;
+  readonly rows: MessageRows;
   readonly live: Pick<LiveTriggers, 'get'>;
   readonly senderBlocks: Pick<SenderBlocks, 'isDenied'>;
   readonly turns: Pick<TurnPort, 'runTurn' | 'outcomeOf'>;
@@ -81,6 +76,8 @@ export class InboxRunner {
   /** Messages that wait to start again after a store failure. */
   readonly #retries = new Set<InboxMessage>();
   readonly #timers = new Set<Timer>();
+  /** Whether rows may be claimed in the name of this process that it does not know, since an answer was lost. */
+  #mayHoldUnknown = false;
   #stopped = false;
 
   constructor(parts: InboxRunnerParts) {
@@ -118,7 +115,7 @@ export class InboxRunner {
   /** Starts nothing more and leaves what runs here to the other nodes; its turns go on in their sessions. */
   async leave(): Promise<void> {
     this.stop();
-    await this.#parts.store.directory((tx) => releaseOwnClaims(tx));
+    await this.#parts.rows.releaseOwnClaims();
   }
 
   get isFull(): boolean {
@@ -129,6 +126,32 @@ export class InboxRunner {
   begin(item: InboxMessage): void {
     if (this.#stopped || this.#running.has(item.executionId)) return;
     this.#pacer.ask(item.scope.tenantId, item);
+  }
+
+  /**
+   * For a message whose commit is unknown: runs it if it was committed. Otherwise nobody would before the end of its hold,
+   * and all later answers of its session would wait for it. `row` needs no position.
+   */
+  beginIfAccepted(item: InboxMessage, looks = unknownLooksMax): void {
+    const { row, scope, executionId } = item;
+    if (row === undefined || looks <= 0) return;
+    this.#retries.add(item);
+    const timer = this.#parts.time.after(storeAgainMs, () => {
+      this.#timers.delete(timer);
+      this.#parts.rows.ownPlace(scope, row, executionId).then(
+        (seq) => {
+          this.#retries.delete(item);
+          if (seq === null) this.beginIfAccepted(item, looks - 1);
+          else this.begin({ ...item, row: { ...row, seq }, attempts: item.attempts + 1 });
+        },
+        (error: unknown) => {
+          this.#retries.delete(item);
+          this.#parts.report('looking for a message whose commit is unknown', error);
+          this.beginIfAccepted(item, looks - 1);
+        },
+      );
+    });
+    this.#timers.add(timer);
   }
 
   #begin(item: InboxMessage): void {
@@ -173,7 +196,7 @@ export class InboxRunner {
 
   /** No caller waits for the answer: retry later, or record an end that the owner can see. */
   async #afterFailure(item: InboxMessage, error: unknown): Promise<void> {
-    const { store, report } = this.#parts;
+    const { rows, report } = this.#parts;
     const { row, scope } = item;
     if (row === undefined) return;
     try {
@@ -187,14 +210,14 @@ export class InboxRunner {
         error instanceof TurnWaits ||
         (error.retry === 'later' && error.code !== 'quota_exceeded' && item.ageMs < patienceMs)
       ) {
-        await store.inTenant(scope, (tx) =>
-          reschedule(scope, tx, row, (error.retryAfterSeconds ?? 0) * 1_000 || rescheduleMs),
-        );
+        await rows.reschedule(scope, row, (error.retryAfterSeconds ?? 0) * 1_000 || rescheduleMs);
       } else {
         await this.#giveUp(item, { code: spelled(error.code, 'invocation'), message: error.message });
       }
     } catch (cause) {
       report('rescheduling an inbox message', cause);
+      // Nobody else takes it up before the end of its hold.
+      if (cause instanceof StoreError) this.#beginAgain({ ...item, attempts: item.attempts + 1 });
     }
   }
 
@@ -223,9 +246,16 @@ export class InboxRunner {
   async #claimAbandoned(): Promise<void> {
     const room = Math.min(claimedMax, this.#pacer.free);
     if (room <= 0) return;
-    const { store, turns, report } = this.#parts;
-    const rows = await store.directory((tx) => claimLeftBehind(tx, holdMs, room));
-    for (const row of rows) {
+    const { rows, turns, report } = this.#parts;
+    if (this.#mayHoldUnknown) {
+      await rows.releaseOwnClaims(this.#held());
+      this.#mayHoldUnknown = false;
+    }
+    const claimed = await rows.claimLeftBehind(holdMs, room).catch((error: unknown) => {
+      this.#mayHoldUnknown = true;
+      throw error;
+    });
+    for (const row of claimed) {
       try {
         const item = await this.#inboxMessageOf(row);
         // If the turn has ended, only its answer is missing from the outbox, so running it again is safe.
@@ -238,6 +268,7 @@ export class InboxRunner {
         } else this.begin(item);
       } catch (error) {
         // A row that cannot be read must not block the others.
+        if (error instanceof StoreError) this.#mayHoldUnknown = true;
         report('reading an abandoned inbox message', error);
       }
     }
@@ -263,18 +294,23 @@ export class InboxRunner {
   }
 
   async #renewClaims(): Promise<void> {
-    const held = [
+    const held = this.#held();
+    if (held.length > 0) await this.#parts.rows.renewClaims(held, holdMs);
+  }
+
+  /** The executions whose messages are in this process's memory. */
+  #held(): readonly string[] {
+    return [
       ...this.#running.keys(),
       ...Array.from(this.#pacer.waiting(), ({ executionId }) => executionId),
       ...Array.from(this.#retries, ({ executionId }) => executionId),
     ];
-    if (held.length > 0) await this.#parts.store.directory((tx) => renewClaims(tx, held, holdMs));
   }
 
   async #deleteOld(): Promise<void> {
     let deleted = deletedMax;
     while (deleted === deletedMax && !this.#stopped) {
-      deleted = await this.#parts.store.directory((tx) => deleteOld(tx, deletedMax));
+      deleted = await this.#parts.rows.deleteOld(deletedMax);
     }
   }
 

@@ -36,7 +36,7 @@ const byKey: HotStatement<InboxRow> = {
 
 /** The row of the message with this key. */
 export async function findByKey(
-  reads: HotReads,
+  reads: Pick<HotReads, 'inTenant'>,
   scope: TenantScope,
   triggerId: string,
   key: string,
@@ -145,6 +145,19 @@ export async function reschedule(
       and claimed_by is not distinct from ${claimingProcess}`);
 }
 
+/** The position of a running message of this execution that this process claims; null if there is none. */
+export function ownPlace(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  row: Pick<InboxRow, 'trigger_id' | 'key'>,
+  executionId: string,
+): Promise<number | null> {
+  return tx.maybeOneFirst(sql.type(z.object({ seq: z.coerce.number() }))`
+    select seq from trigger_inbox
+    where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and key = ${row.key} and state = 'running'
+      and execution_id = ${executionId} and claimed_by is not distinct from ${claimingProcess}`);
+}
+
 /** Deletes a message that was refused after it was written, so that its sender may send it again. */
 export async function deleteRefused(
   { tenantId }: TenantScope,
@@ -226,13 +239,17 @@ export async function renewClaims(
       for update skip locked)`);
 }
 
-/** Gives the claims of this process to the others, which then count no lost process. */
-export async function releaseOwnClaims(tx: DirectoryTransaction): Promise<void> {
+/** Gives the claims of this process to the others, which then count no lost process, except those on `kept` executions. */
+export async function releaseOwnClaims(
+  tx: DirectoryTransaction,
+  kept: readonly string[] = [],
+): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     update trigger_inbox set claimed_by = null, due_at = clock_timestamp(), attempts = greatest(0, attempts - 1)
     where (tenant_id, trigger_id, key) in (
       select tenant_id, trigger_id, key from trigger_inbox
       where state = 'running' and claimed_by = ${claimingProcess}
+        and not execution_id = any(${sql.array([...kept], 'uuid')})
       for update skip locked)`);
 }
 

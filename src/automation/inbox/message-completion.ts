@@ -1,6 +1,5 @@
 import type { Ids } from '../../kernel/chance.js';
 import type { Ready } from '../../kernel/ready.js';
-import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 import type { PlainTexts } from '../outbox/replies/plain-texts.js';
 import { failureOf, isSyncAnswerCut, outgoingText, syncAnswer } from '../outbox/replies/sync-answer.js';
 import type { TextWay } from '../outbox/replies/transform.js';
@@ -15,21 +14,20 @@ import {
   prepareAnswer,
   responseSettings,
 } from '../outbox/delivery-content.js';
-import { insertDelivery } from '../outbox/deliveries.store.js';
+import type { NewDelivery } from '../outbox/deliveries.store.js';
 import type { Sender } from '../outbox/sender.js';
-import { recordRefused, setAnswerCut } from '../../conversations/sessions/index.js';
+import type { RefusedExecution } from '../../conversations/sessions/index.js';
 import type { LiveTrigger } from '../triggers/live-triggers.js';
 import { answerNote } from '../outbox/mail-reply.js';
 import type { TurnOutcome } from '../triggers/ports.js';
 import type { FinishedAnswer, FinishedRow } from '../outbox/finish-target.js';
 import type { SenderResponse } from '../messages/sender-response.js';
-import { rememberReply } from '../outbox/reply-routes.store.js';
-import { endIfHeld, markDone } from './inbox.store.js';
 import { channelOf, type InboxMessage } from '../messages/inbox-message.js';
 import type { MessageSealer } from '../messages/message-payload.js';
+import type { MessageRows } from './message-rows.js';
 
 export interface MessageCompletionParts {
-  readonly store: Store;
+  readonly rows: Pick<MessageRows, 'setAnswerCut' | 'end' | 'giveUp' | 'putDelivery'>;
   readonly sender: Pick<Sender, 'finish' | 'announce'>;
   readonly seal: MessageSealer;
   readonly plainTexts: PlainTexts;
@@ -56,7 +54,7 @@ export class MessageCompletion {
   async finish(item: InboxMessage, trigger: LiveTrigger | undefined, turn: TurnOutcome): Promise<void> {
     const { scope, row, sessionId, triggerId } = item;
     if (trigger !== undefined && (await isCutForWaiting(this.#way(item), item, trigger.parsed, turn))) {
-      await this.#parts.store.inTenant(scope, (tx) => setAnswerCut(tx, item.executionId));
+      await this.#parts.rows.setAnswerCut(scope, item.executionId);
     }
     const hasReply = trigger !== undefined && hasReplyRoute(trigger.parsed, item.work);
     if (row === undefined && !hasReply) return;
@@ -80,17 +78,16 @@ export class MessageCompletion {
     end: UnknownEnd,
     turn: TurnOutcome,
   ): Promise<void> {
-    const { store, sender } = this.#parts;
-    const { scope, row, sessionId } = item;
+    const { rows, sender } = this.#parts;
+    const { scope, row, sessionId, triggerId } = item;
     const kept = await keptAnswer(this.#way(item), item, trigger, turn);
-    await store.inTenant(scope, async (tx) => {
-      await recordEnd(tx, item, trigger, end);
-      if (hasReplyRoute(trigger.parsed, item.work)) {
-        const sealed = this.#sealedReply(item);
-        await rememberReply(scope, tx, { sessionId, triggerId: item.triggerId, sealed });
-      }
-      if (end.error !== null) await this.#tellFailure(tx, item, trigger.parsed, end.error);
-      if (row !== undefined) await markDone(scope, tx, row, kept);
+    const hasReply = hasReplyRoute(trigger.parsed, item.work);
+    await rows.end(scope, {
+      row,
+      execution: refusedExecution(item, trigger, end),
+      reply: hasReply ? { sessionId, triggerId, sealed: this.#sealedReply(item) } : undefined,
+      failure: this.#failureFor(item, trigger.parsed, end.error),
+      kept,
     });
     sender.announce(scope, sessionId);
   }
@@ -101,30 +98,23 @@ export class MessageCompletion {
     trigger: LiveTrigger | undefined,
     error: UnknownEnd['error'],
   ): Promise<void> {
-    const { store, sender } = this.#parts;
-    const isTold = await store.inTenant(item.scope, async (tx) => {
-      // A process that was frozen must not end a message that its successor runs.
-      if (item.row !== undefined && !(await endIfHeld(item.scope, tx, item.row))) return false;
-      if (trigger === undefined) return false;
-      await recordEnd(tx, item, trigger, { status: 'failed', error });
-      return error !== null && this.#tellFailure(tx, item, trigger.parsed, error);
+    const { rows, sender } = this.#parts;
+    const failure = trigger && this.#failureFor(item, trigger.parsed, error);
+    const hasEnded = await rows.giveUp(item.scope, {
+      row: item.row,
+      execution: trigger && refusedExecution(item, trigger, { status: 'failed', error }),
+      failure,
     });
-    if (isTold) sender.announce(item.scope, item.sessionId);
+    if (hasEnded && failure !== undefined) sender.announce(item.scope, item.sessionId);
   }
 
-  /** Puts the failure of a message that ran no turn into the outbox, where its callback asks for failures. */
-  async #tellFailure(
-    tx: TenantTransaction,
-    item: InboxMessage,
-    parsed: TriggerConfig,
-    error: TurnFailure,
-  ): Promise<boolean> {
+  /** The failure of a message that ran no turn, for the outbox, where its callback asks for failures. */
+  #failureFor(item: InboxMessage, parsed: TriggerConfig, error: TurnFailure | null): NewDelivery | undefined {
     const asks = parsed.config.execution.callback?.send_failures === true;
-    if (item.row === undefined || !asks || answersInResponse(parsed)) return false;
+    if (error === null || item.row === undefined || !asks || answersInResponse(parsed)) return undefined;
     const content = failureContent(error, item.work);
     const key = hasMailRoute(parsed, item.work) ? besideMail(item.executionId) : item.executionId;
-    await this.#insertForCallback(tx, item, { key, content, truncated: false });
-    return true;
+    return this.#forCallback(item, item.row.seq, { key, content, truncated: false });
   }
 
   /** The answer for the outbox, if there is one. */
@@ -166,33 +156,30 @@ export class MessageCompletion {
         ? await prepareAnswer(this.#way(item), parsed, text, { ...work, mail: undefined })
         : { content: failureContent(failure, work), truncated: false };
     const key = besideMail(item.executionId);
-    await this.#parts.store.inTenant(scope, (tx) =>
-      this.#insertForCallback(tx, item, { key, content, truncated }),
-    );
+    await this.#parts.rows.putDelivery(scope, this.#forCallback(item, row.seq, { key, content, truncated }));
     this.#parts.sender.announce(scope, sessionId);
   }
 
-  async #insertForCallback(
-    tx: TenantTransaction,
-    { scope, executionId, row, sessionId, triggerId }: InboxMessage,
+  #forCallback(
+    { scope, executionId, sessionId, triggerId }: InboxMessage,
+    inboxSeq: number,
     {
       key,
       content,
       truncated,
     }: { readonly key: string; readonly content: DeliveryContent; readonly truncated: boolean },
-  ): Promise<void> {
-    if (row === undefined) return;
-    await insertDelivery(scope, tx, {
+  ): NewDelivery {
+    return {
       id: this.#parts.ids.uuid(),
       sessionId,
       triggerId,
       executionId,
       key,
-      inboxSeq: row.seq,
+      inboxSeq,
       chunkTotal: content.chunks.length,
       truncated,
       sealed: this.#parts.seal.seal(scope, content),
-    });
+    };
   }
 
   #reply(
@@ -235,13 +222,12 @@ function isCutForWaiting(
   return isSyncAnswerCut(way, responseSettings(parsed), turn);
 }
 
-function recordEnd(
-  tx: TenantTransaction,
+function refusedExecution(
   item: InboxMessage,
   { agentId, parsed }: LiveTrigger,
   { status, error }: UnknownEnd,
-): Promise<void> {
-  return recordRefused(tx, {
+): RefusedExecution {
+  return {
     id: item.executionId,
     agentId,
     sessionId: item.sessionId,
@@ -252,7 +238,7 @@ function recordEnd(
     message: item.work.message,
     status,
     error,
-  });
+  };
 }
 
 /** The mail's answer has the key of the execution itself. */

@@ -8,13 +8,13 @@ export interface IntakeParts {
   /** Decides on each message. The dry run looks at the same object. */
   readonly checks: WebhookChecks;
   /** How a message is written. */
-  readonly rows: InboxRowParts;
+  readonly rows: Omit<InboxRowParts, 'runner'>;
   /** What becomes of a message that the checks let pass, or that a sender block stops. */
   readonly handling: Omit<MessageAcceptanceParts & BlockedMessageParts, 'rows' | 'blocked'>;
 }
 
 export function createIntake({ checks, rows: parts, handling }: IntakeParts): WebhookIntake {
-  const rows = new InboxRows(parts);
+  const rows = new InboxRows({ ...parts, runner: handling.runner });
   const blocked = new BlockedMessages({ ...handling, rows });
   const acceptance = new MessageAcceptance({ ...handling, rows, blocked });
   return new WebhookIntake({ checks, acceptance, blocked, measures: handling.measures });

@@ -25,7 +25,7 @@ export interface MessageAcceptanceParts {
   readonly store: Pick<Store, 'inTenant'>;
   readonly rows: Pick<InboxRows, 'write'>;
   readonly buffers: Pick<Buffers, 'touched' | 'flush' | 'flushOpen'>;
-  readonly runner: Pick<InboxRunner, 'begin' | 'run'>;
+  readonly runner: Pick<InboxRunner, 'begin' | 'beginIfAccepted' | 'run'>;
   readonly senderBlocks: Pick<SenderBlocks, 'isTakenOver'>;
   readonly repeats: Pick<RepeatedMessages, 'answer'>;
   readonly blocked: Pick<BlockedMessages, 'keepForPeople'>;

@@ -2,10 +2,16 @@ import { z } from 'zod';
 import { sql, type TenantTransaction } from '../../infra/storage/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 
+export interface NewReplyRoute {
+  readonly sessionId: string;
+  readonly triggerId: string;
+  readonly sealed: Buffer;
+}
+
 export async function rememberReply(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
-  reply: { readonly sessionId: string; readonly triggerId: string; readonly sealed: Buffer },
+  reply: NewReplyRoute,
 ): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     insert into trigger_replies (tenant_id, session_id, trigger_id, sealed)

@@ -1,21 +1,13 @@
 import type { Ids } from '../../kernel/chance.js';
 import { type Instant, instantOf, type Random, sleep, type Time } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import type { BatchWriter, BatchWriters, Store } from '../../infra/storage/index.js';
+import type { BatchWriter, BatchWriters } from '../../infra/storage/index.js';
 import { type Finish, type FinishedAnswer, type FinishedRow, finishTarget } from './finish-target.js';
 import type { TriggerMeasures } from '../messages/measures.js';
 import { type ClaimedWork, type Later, ClaimLoop } from '../../infra/claims/index.js';
 import { attemptMs, Attempts, type AttemptParts, ClaimLost } from './attempts.js';
-import {
-  type AttemptEnd,
-  beginAttempt,
-  claimOne,
-  deliveryClaims,
-  type ClaimedDelivery,
-  dueSessions,
-  isUnderWay,
-  type Next,
-} from './deliveries.store.js';
+import { type AttemptEnd, deliveryClaims, type ClaimedDelivery, type Next } from './deliveries.store.js';
+import type { DeliveryRows } from './delivery-rows.js';
 import { type EndedAttempt, type QueueRow, type QueueState, queueTarget } from './delivery-queue-target.js';
 import { afterAttempt } from './retry.js';
 
@@ -33,7 +25,7 @@ const pausedHereMsMax = 1_000;
 const quietPollMs = 20;
 
 export interface SenderParts extends AttemptParts {
-  readonly store: Store;
+  readonly rows: DeliveryRows;
   readonly writers: Pick<BatchWriters, 'writer'>;
   readonly measures: Pick<TriggerMeasures, 'attempted'>;
   readonly time: Time;
@@ -56,8 +48,11 @@ type Advanced = Omit<QueueState, 'first'> & { readonly first: Begun | undefined 
 interface Line {
   readonly scope: TenantScope;
   readonly sessionId: string;
-  /** The first delivery, if another statement starts its attempt; it resolves to undefined if it was not started. */
-  readonly begun?: Promise<Begun | undefined>;
+  /**
+   * The first delivery, if another statement starts its attempt; it resolves to undefined if it was not started. Only the
+   * first look at the session takes it: after a failure, a second one would send the same attempt again.
+   */
+  readonly takeBegun?: () => Promise<Begun | undefined> | undefined;
 }
 
 /**
@@ -76,7 +71,7 @@ export class Sender {
   constructor(parts: SenderParts) {
     this.#parts = parts;
     this.#attempts = new Attempts(parts);
-    const { store, writers, time, scopeOf, report } = parts;
+    const { rows, writers, time, scopeOf, report } = parts;
     this.#finishes = writers.writer(finishTarget({ holdMs }));
     this.#queues = writers.writer(queueTarget({ holdMs }));
     this.#loop = new ClaimLoop<Line>({
@@ -86,12 +81,10 @@ export class Sender {
       shareOf: ({ scope }) => scope.tenantId,
       work: (line) => this.#send(line),
       findDue: async (atOnce) =>
-        (await store.directory((tx) => dueSessions(tx, atOnce ? 0 : lateMs, linesMax))).map(
-          ({ tenant_id, session_id }) => ({
-            scope: scopeOf(tenant_id),
-            sessionId: session_id,
-          }),
-        ),
+        (await rows.dueSessions(atOnce ? 0 : lateMs, linesMax)).map(({ tenant_id, session_id }) => ({
+          scope: scopeOf(tenant_id),
+          sessionId: session_id,
+        })),
       everyMs: sweepEveryMs,
       room: sessionsMax,
       names: {
@@ -132,9 +125,16 @@ export class Sender {
   ): Promise<void> {
     const { session_id: sessionId } = message;
     let resolveBegun: (first: Begun | undefined) => void = () => undefined;
-    const begun = new Promise<Begun | undefined>((resolve) => void (resolveBegun = resolve));
+    let begun: Promise<Begun | undefined> | undefined = new Promise(
+      (resolve) => void (resolveBegun = resolve),
+    );
+    const takeBegun = (): Promise<Begun | undefined> | undefined => {
+      const taken = begun;
+      begun = undefined;
+      return taken;
+    };
     // Reserve a place first: a recorded attempt that waits for one would run out of time.
-    const mayBegin = answer !== undefined && this.#loop.askNow({ scope, sessionId, begun });
+    const mayBegin = answer !== undefined && this.#loop.askNow({ scope, sessionId, takeBegun });
     let mustAnnounce = true;
     const claimed = instantOf(this.#parts.time);
     try {
@@ -157,11 +157,7 @@ export class Sender {
   async sendNow(scope: TenantScope, id: string, fromChunk: number): Promise<SentNow> {
     for (let chunk = fromChunk; ; chunk += 1) {
       const since = instantOf(this.#parts.time);
-      const claimed = await this.#parts.store.inTenant(scope, async (tx) => {
-        const delivery = await claimOne(scope, tx, { id, chunk }, holdMs);
-        if (delivery !== null) await beginAttempt(scope, tx, delivery);
-        return delivery;
-      });
+      const claimed = await this.#parts.rows.begin(scope, { id, chunk }, holdMs);
       if (claimed === null) return 'taken';
       const ended = await this.#attempt(scope, { delivery: claimed, claimed: since }, true);
       if (ended === undefined) return 'taken';
@@ -184,14 +180,14 @@ export class Sender {
    * for as long as an attempt may take.
    */
   async quiet(scope: TenantScope, sessionId: string): Promise<void> {
-    const { store } = this.#parts;
-    while (await store.inTenant(scope, (tx) => isUnderWay(scope, tx, sessionId, attemptMs))) {
+    while (await this.#parts.rows.isUnderWay(scope, sessionId, attemptMs)) {
       await this.#pause(quietPollMs);
     }
   }
 
-  async #send({ scope, sessionId, begun }: Line): Promise<Later<Line> | undefined> {
+  async #send({ scope, sessionId, takeBegun }: Line): Promise<Later<Line> | undefined> {
     const line: Line = { scope, sessionId };
+    const begun = takeBegun?.();
     let state: Pick<Advanced, 'first' | 'dueInMs'> =
       begun === undefined ? await this.#goOn(line) : { first: await begun, dueInMs: undefined };
     for (;;) {

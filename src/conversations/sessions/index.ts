@@ -56,6 +56,7 @@ export {
   messageWrittenAt,
   listTriggered,
   recordRefused,
+  type RefusedExecution,
   setAnswerCut,
   setDelivery,
   type TriggeredExecution,

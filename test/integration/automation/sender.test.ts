@@ -5,9 +5,10 @@ import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { systemRandom, systemTime, type Time } from '../../../cluster/index.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { createSealer } from '../../../src/infra/sealing/index.js';
-import { type BatchWriters, openStore, type Store } from '../../../src/infra/storage/index.js';
+import { type BatchWriters, openStore, type Store, StoreError } from '../../../src/infra/storage/index.js';
 import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
 import { insertDelivery, type NewDelivery } from '../../../src/automation/outbox/deliveries.store.js';
+import { deliveryRows } from '../../../src/automation/outbox/delivery-rows.js';
 import { type QueueState, queueTarget } from '../../../src/automation/outbox/delivery-queue-target.js';
 import { EgressError } from '../../../src/infra/egress/index.js';
 import { attemptMs } from '../../../src/automation/outbox/attempts.js';
@@ -26,6 +27,8 @@ interface Given {
   readonly store?: Store;
   readonly time?: Time;
   readonly mayAct?: () => boolean;
+  /** So many looks at the queue fail. */
+  readonly failsToRecord?: number;
 }
 
 function sending(t: ExecutionContext, given: Given = {}) {
@@ -55,12 +58,15 @@ function sending(t: ExecutionContext, given: Given = {}) {
   });
   const unasked = (what: string) => () => Promise.reject(new Error(`${what} was asked`));
   const sender = new Sender({
-    store: given.store ?? {
-      inTenant: unasked('a transaction'),
-      directory: unasked('the directory'),
-      close: async () => undefined,
-    },
-    writers: counting(messages.writers, rows),
+    rows:
+      given.store === undefined
+        ? {
+            dueSessions: unasked('a look for sessions'),
+            begin: unasked('a claim'),
+            isUnderWay: unasked('a look for attempts'),
+          }
+        : deliveryRows(given.store),
+    writers: counting(messages.writers, rows, given.failsToRecord),
     ids: systemPlatform.ids,
     live: {
       get: async (id) => ({ id, scope: tenantScope(id), parsed, secrets: [], formerSecretUntilMs: 0 }),
@@ -80,7 +86,9 @@ function sending(t: ExecutionContext, given: Given = {}) {
     mayAct,
     random: systemRandom,
     scopeOf: tenantScope,
-    report: (attempted, error) => t.fail(`${attempted}: ${String(error)}`),
+    report: (attempted, error) => {
+      if (given.failsToRecord === undefined) t.fail(`${attempted}: ${String(error)}`);
+    },
   });
   t.teardown(() => sender.stop());
   const end = (one: EndedMessage, chunks: number): Promise<void> => {
@@ -93,7 +101,8 @@ function sending(t: ExecutionContext, given: Given = {}) {
 }
 
 /** The same, and reports the writes. */
-function counting(writers: BatchWriters, rows: string[]): Pick<BatchWriters, 'writer'> {
+function counting(writers: BatchWriters, rows: string[], fails = 0): Pick<BatchWriters, 'writer'> {
+  let left = fails;
   return {
     writer: (target, options) => {
       const writer = writers.writer(target, options);
@@ -104,7 +113,9 @@ function counting(writers: BatchWriters, rows: string[]): Pick<BatchWriters, 'wr
         drained: () => writer.drained(),
         write: (row) => {
           rows.push(target.name);
-          return writer.write(row);
+          if (target.name !== sendingOn || left === 0) return writer.write(row);
+          left -= 1;
+          return Promise.reject(new StoreError('unavailable', 'The database is away'));
         },
       };
     },
@@ -132,6 +143,15 @@ async function heldOf({ session_id }: EndedMessage): Promise<unknown> {
   );
   return rows[0];
 }
+
+test('an attempt whose end could not be recorded is not made again by itself', async (t) => {
+  const { rows, sent, end } = sending(t, { failsToRecord: 1 });
+  const one = await messages.message(await messages.tenant());
+  await end(one, 1);
+  await eventually(() => rows.filter((name) => name === sendingOn).length >= 2, { what: 'another look' });
+  t.is(sent.length, 1, 'its hold keeps everybody from it');
+  t.deepEqual(await messages.attempts(one), ['1.1 open']);
+});
 
 test('a process that has lost its lease since the claim sends nothing and leaves the answer to others', async (t) => {
   const { rows, sent, end } = sending(t, { mayAct: () => false });

@@ -1,6 +1,9 @@
 import { mutantsOf } from '../mutant.js';
 
-const claiming = { tests: ['test/unit/infra/claims/', 'test/integration/infra/claims/'] };
+const claiming = {
+  tests: ['test/unit/infra/claims/', 'test/integration/infra/claims/'],
+  simulations: ['conversations'] as const,
+};
 const inbox = {
   tests: [
     'test/unit/automation/start-pacer.test.ts',
@@ -9,7 +12,9 @@ const inbox = {
     'test/integration/automation/accept.test.ts',
     'test/integration/automation/finish.test.ts',
     'test/integration/infra/claims/',
+    'test/integration/automation/simulated-messages.test.ts',
   ],
+  simulations: ['conversations'] as const,
 };
 
 /** Work that processes claim, and messages that wait for their turn. */
@@ -248,10 +253,54 @@ export const claims = [
       ?`,
       },
       {
+        id: 'unknown-end-dropped',
+        rule: 'A message whose end may not be committed, after a lost COMMIT answer, ends again here.',
+        find: `(error.retryable || error.failure === 'outcome-unknown')`,
+        replace: `error.retryable`,
+      },
+      {
+        id: 'unknown-acceptance-forgotten',
+        rule: 'A message whose acceptance is unknown is looked for.',
+        find: `    if (row === undefined || looks <= 0) return;`,
+        replace: `    if (row === undefined || looks > 0) return;`,
+      },
+      {
+        id: 'unknown-claims-kept',
+        rule: 'Claims of which no answer came are given up.',
+        find: `    if (this.#mayHoldUnknown) {`,
+        replace: `    if (this.#mayHoldUnknown && room < 0) {`,
+      },
+      {
         id: 'holds-not-extended',
         rule: 'A node extends its claims on what runs there.',
-        find: `    if (held.length > 0) await this.#parts.store.directory((tx) => renewClaims(tx, held, holdMs));`,
-        replace: `    if (held.length < 0) await this.#parts.store.directory((tx) => renewClaims(tx, held, holdMs));`,
+        find: `    if (held.length > 0) await this.#parts.rows.renewClaims(held, holdMs);`,
+        replace: `    if (held.length < 0) await this.#parts.rows.renewClaims(held, holdMs);`,
+      },
+    ],
+    inbox,
+  ),
+  ...mutantsOf(
+    'src/automation/intake/inbox-rows.ts',
+    [
+      {
+        id: 'own-row-counts-as-repeat',
+        rule: 'A batch that is written again knows its own messages from repeats.',
+        find: `      return (await this.#ownAcceptance(scope, row)) ?? acceptance;`,
+        replace: `      return acceptance;`,
+      },
+    ],
+    inbox,
+  ),
+  ...mutantsOf(
+    'src/automation/inbox/message-completion.ts',
+    [
+      {
+        id: 'answers-out-of-order',
+        rule: 'The answers of a session are sent in the order of acceptance.',
+        find: `      place,
+      chunkTotal`,
+        replace: `      place: -place,
+      chunkTotal`,
       },
     ],
     inbox,

@@ -8,7 +8,9 @@ const outbox = {
     'test/integration/automation/answers.test.ts',
     'test/integration/automation/finish.test.ts',
     'test/integration/infra/claims/',
+    'test/integration/automation/simulated-messages.test.ts',
   ],
+  simulations: ['conversations'] as const,
 };
 const turns = {
   tests: ['test/unit/conversations/sessions/', 'test/integration/conversations/sessions/'],
@@ -49,6 +51,13 @@ export const work = [
         find: `      if (error instanceof ClaimLost) return undefined;
       throw error;`,
         replace: `      throw error;`,
+      },
+      {
+        id: 'begun-attempt-sent-again',
+        rule: 'An attempt that another statement started is made once.',
+        find: `      begun = undefined;
+      return taken;`,
+        replace: `      return taken;`,
       },
       {
         id: 'unbegun-answer-not-sent',

@@ -32,26 +32,15 @@ import type { Guest, GuestNode, GuestWay } from '../guest.js';
 import type { World } from '../world.js';
 import { simulatedAgent } from './agent.js';
 import { CheckedTurnEffects } from './effects.js';
+import { CheckedCallbacks } from './message-checks.js';
+import { MessageNode, nameOfClaims } from './message-node.js';
+import { MessageTables } from './message-tables.js';
+import type { ConversationPlant } from './plants.js';
+import { SimulatedReceiver } from './receiver.js';
 import { keyOf, SessionTables } from './session-tables.js';
 import { type Statement, twinWriters } from './twin-writers.js';
 import { UsageTables } from './usage-tables.js';
 import { pricedTarget, simulatedCall, SimulatedVendor } from './vendor.js';
-
-export type ConversationPlant =
-  /** An outcome is not final: a repeated turn runs again. */
-  | 'outcome_reopened'
-  /** Tool calls whose outcome is unknown are made again. */
-  | 'unknown_repeated'
-  /** A closed row of the ledger is closed, and counted, again. */
-  | 'closed_twice'
-  /** What a vendor bills is recorded in part. */
-  | 'bill_cut'
-  /** Turns that a process left behind are never found. */
-  | 'never_recovered'
-  /** Acceptances are answered before they are committed. */
-  | 'accepted_early'
-  /** Turns do not ask whether they may still act, and do not learn that they may not. */
-  | 'no_last_look';
 
 type Rows = FenceStore<SessionLoad, SessionLoaded, SessionWrite, SessionWritten>;
 
@@ -60,6 +49,7 @@ export interface ConversationNode {
   readonly host: SimulatedHost;
   readonly kind: ActorKindOf<SessionService>;
   readonly session: (tenantId: string, sessionId: string) => Reference<SessionService>;
+  readonly messages: MessageNode;
   /** Whether it accepts requests. */
   isOpen: boolean;
 }
@@ -81,6 +71,12 @@ export class ConversationGuest implements Guest {
   readonly effects: CheckedTurnEffects;
   /** Sessions whose handoff was answered and whose end was not asked for yet. */
   readonly handedOff = new Set<string>();
+  readonly messages: MessageTables;
+  readonly receiver: SimulatedReceiver;
+  /** Sessions in which, since their handoff was answered, no answer may leave. */
+  readonly silenced = new Set<string>();
+  /** When processes ended. */
+  readonly deaths = new Map<string, number>();
   /** Sessions whose rows another transaction holds locked. */
   readonly locked = new Set<string>();
   /** Failures that were reported and are repeated. */
@@ -103,6 +99,22 @@ export class ConversationGuest implements Guest {
     this.tables.onLostMessage = ({ id, session_id: session, number }) =>
       void world.violations.push(`message ${id} of ${session} was lost: number ${number} is taken`);
     this.store = new MemoryFenceStore(this.tables, world.time, { delayMs: () => 1, fault: () => 'none' });
+    this.messages = new MessageTables(this.tables, now, {
+      claimsTwice: this.#plants.has('message_claimed_twice'),
+      isUnordered: this.#plants.has('answers_unordered'),
+    });
+    this.tables.onControl = (tenantId) => this.#tellOfControl(tenantId);
+    const callbacks = new CheckedCallbacks(this, {
+      violations: world.violations,
+      isExcused: (process) => world.effects.isExcused(process),
+      isGone: (process) =>
+        world.living.some(({ host, node }) => host.name !== process && node.surelyGone(processId(process))),
+    });
+    this.receiver = new SimulatedReceiver({
+      random: new SeededRandom(seed ^ 0x0b0c),
+      now: () => world.time.monotonicMs(),
+      onSent: (callback) => callbacks.happened(callback),
+    });
     this.vendor = new SimulatedVendor(this.#random);
     this.effects = new CheckedTurnEffects({
       violations: world.violations,
@@ -114,7 +126,7 @@ export class ConversationGuest implements Guest {
   }
 
   copy(): () => void {
-    const restores = [this.store.copy(), this.tables.copy(), this.usage.copy()];
+    const restores = [this.store.copy(), this.tables.copy(), this.usage.copy(), this.messages.copy()];
     return () => {
       for (const restore of restores) restore();
     };
@@ -134,7 +146,21 @@ export class ConversationGuest implements Guest {
     const recovery = new Map<'turns', Recovery<Parameters<ReturnType<typeof turnRecovery>['run']>[0]>>();
     const { ledger, writers } = this.#ledgerOf(way, (other) => node?.surelyGone(processId(other)) ?? false);
     this.#ledgers.set(host, ledger);
-    const entered: ConversationNode = { host, kind, session: self, isOpen: false };
+    const messages = new MessageNode({
+      name: host.name,
+      tables: this.messages,
+      receiver: this.receiver,
+      transit,
+      writers,
+      session: self,
+      time: host.time,
+      random: this.#random,
+      report: this.#report,
+      ignoresLook: this.#plants.has('callback_unlooked'),
+      keepsClaims: this.#plants.has('claims_kept'),
+    });
+    host.onDeath(() => this.deaths.set(host.name, this.#world.time.monotonicMs()));
+    const entered: ConversationNode = { host, kind, session: self, messages, isOpen: false };
     this.nodes.set(host, entered);
     const kinds: Kind[] = [kind];
     return {
@@ -156,18 +182,30 @@ export class ConversationGuest implements Guest {
         recovery.set('turns', turns);
         turns.start();
         ledger.start();
+        messages.start(started);
         entered.isOpen = true;
       },
       stopping: async (stopping) => {
         entered.isOpen = false;
         recovery.get('turns')?.stop();
         await stopping.beginLeave();
+        await messages.leave();
       },
       stopped: async () => {
         await ledger.stop();
         await writers.drained();
       },
     };
+  }
+
+  /** The change feed: each process learns of it a moment later, or with the next change. */
+  #tellOfControl(tenantId: string): void {
+    for (const { host, messages } of this.nodes.values()) {
+      if (!host.isDead)
+        this.#world.time.after(this.#world.network.delayMs(), () =>
+          host.deliver(() => messages.changed(tenantId)),
+        );
+    }
   }
 
   readonly #ledgers = new Map<SimulatedHost, Ledger>();
@@ -190,6 +228,7 @@ export class ConversationGuest implements Guest {
         // Telemetry is not simulated.
         ['batch_calls', (rows: readonly never[]) => rows.map(() => 'recorded')],
         ['tell_untold_calls', (rows: readonly never[]) => rows.map(() => 'looked')],
+        ...this.messages.statements(nameOfClaims(host.name)),
       ]),
       isLocked: () => false,
     });

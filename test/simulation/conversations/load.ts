@@ -6,6 +6,7 @@ import type { SeededRandom } from '../../../cluster/simulation/virtual-time.js';
 import type { World } from '../world.js';
 import { simulatedAgent } from './agent.js';
 import type { ConversationGuest, ConversationNode } from './guest.js';
+import type { MessageNode } from './message-node.js';
 import { keyOf } from './session-tables.js';
 import { messageFor } from './vendor.js';
 
@@ -180,12 +181,14 @@ export class ConversationLoad {
     change: 'handoff' | 'engaged',
   ): Promise<void> {
     if (this.openNodes.length === 0) return;
-    const { session } = this.#random.pick(this.openNodes);
+    const { session, messages } = this.#random.pick(this.openNodes);
     const now = (): number => this.#world.time.monotonicMs();
     const askedAtMs = now();
     if (change === 'engaged') {
       this.#guest.handedOff.delete(sessionId);
+      this.#guest.silenced.delete(sessionId);
       this.#engagedUntilMs.set(sessionId, Number.POSITIVE_INFINITY);
+      this.#takenBack.set(sessionId, (this.#takenBack.get(sessionId) ?? 0) + 1);
     }
     const request = {
       change,
@@ -204,9 +207,27 @@ export class ConversationLoad {
     }
     if (change === 'engaged') this.#engagedUntilMs.set(sessionId, now() + (isKnown ? 0 : unknownMs));
     // Otherwise a request to engage, sent before, may have been executed after this one.
-    else if (isKnown && (this.#engagedUntilMs.get(sessionId) ?? 0) < askedAtMs)
+    else if (isKnown && (this.#engagedUntilMs.get(sessionId) ?? 0) < askedAtMs) {
       this.#guest.handedOff.add(sessionId);
+      await this.#silence(messages, tenantId, sessionId);
+    }
   }
+
+  /** The handoff is answered once no answer of the session is being sent. */
+  async #silence(messages: MessageNode, tenantId: string, sessionId: string): Promise<void> {
+    const askedAgain = this.#takenBack.get(sessionId);
+    try {
+      await messages.quiet(tenantId, sessionId);
+    } catch {
+      // Not answered.
+      this.#guest.reports += 1;
+      return;
+    }
+    if (askedAgain === this.#takenBack.get(sessionId)) this.#guest.silenced.add(sessionId);
+  }
+
+  /** How often a session was taken back. */
+  readonly #takenBack = new Map<string, number>();
 
   /** Until when a request to take the session back may be executed. */
   readonly #engagedUntilMs = new Map<string, number>();

@@ -11,6 +11,10 @@ export interface ConversationSummary {
   readonly steps: number;
   /** The longest time until the last turn had ended. */
   readonly endedAfterMs: number;
+  readonly messages: number;
+  readonly callbacks: number;
+  /** The longest time until the last answer had been sent. */
+  readonly deliveredAfterMs: number;
   readonly failures: readonly ConversationVerdict[];
 }
 
@@ -38,6 +42,9 @@ function figuresOf(parts: readonly Figures[]): Figures {
     billed: sum(({ billed }) => billed),
     steps: sum(({ steps }) => steps),
     endedAfterMs: Math.max(0, ...parts.map(({ endedAfterMs }) => endedAfterMs)),
+    messages: sum(({ messages }) => messages),
+    callbacks: sum(({ callbacks }) => callbacks),
+    deliveredAfterMs: Math.max(0, ...parts.map(({ deliveredAfterMs }) => deliveredAfterMs)),
   };
 }
 

@@ -4,8 +4,11 @@ import { inject } from '../inject.js';
 import type { RunOptions, Verdict } from '../run.js';
 import { World } from '../world.js';
 import { checkConversations, checkLedger, unfinishedTurns } from './checks.js';
-import { ConversationGuest, type ConversationPlant } from './guest.js';
+import { ConversationGuest } from './guest.js';
 import { ConversationLoad, sessions } from './load.js';
+import { checkMessages, claimsOfTheDead, unfinishedMessages } from './message-checks.js';
+import type { ConversationPlant } from './plants.js';
+import { WebhookLoad } from './webhook-load.js';
 
 export interface ConversationRunOptions extends Pick<RunOptions, 'seed' | 'faults' | 'nodes'> {
   readonly plants?: readonly ConversationPlant[];
@@ -22,13 +25,23 @@ export interface ConversationVerdict extends Pick<
   readonly billed: number;
   /** From the end of the faults and of the load until the last turn had ended. */
   readonly endedAfterMs: number;
+  /** Accepted messages, requests with their answers, and when the last of these had been sent. */
+  readonly messages: number;
+  readonly callbacks: number;
+  readonly deliveredAfterMs: number;
 }
 
 const settleMs = 4_000;
 const loadMs = 14_000;
 const faultSpanMs = 11_000;
-/** Within this time after the last fault, and the load, every accepted turn has ended. */
+/** Within this time after the last fault, and the load, every accepted turn has ended, and longer behind a long queue. */
 const endsWithinMs = 30_000;
+/** For each unfinished turn at that moment, of all sessions. */
+const endsWithinMsEach = 1_000;
+/** Within this time every accepted message has ended and its answer is sent. */
+const deliversWithinMs = 55_000;
+/** Within this time after the last fault no claim names a process that ended before. */
+const claimsWithinMs = 25_000;
 const pollMs = 500;
 /** Until the deadline of a reader, so that every request must have been answered. */
 const answersMs = 30_000;
@@ -62,24 +75,31 @@ export async function runConversations(options: ConversationRunOptions): Promise
   world.startAll();
   await time.advance(settleMs);
   const load = new ConversationLoad(world, guest, draw);
+  const webhooks = new WebhookLoad(world, guest, new SeededRandom(seed ^ 0x3e8));
   load.start();
+  webhooks.start();
   if (options.faults === undefined && draw.chance(0.15)) load.burst();
   for (const fault of faults) time.after(fault.atMs, () => inject(world, fault));
   if (options.faults === undefined && draw.chance(0.4)) lockOne(world, guest, draw);
   await time.advance(Math.max(loadMs, ...faults.map(endOf)));
   load.stop();
+  webhooks.stop();
   load.engageAll();
+  guest.receiver.mend();
   const endedMs = time.monotonicMs();
-  const endedAfterMs = await untilEnded(world, guest, endedMs);
-  for (const { id, status } of unfinishedTurns(guest)) {
-    world.violations.push(
-      `turn ${id} (${status}) never ended within ${endsWithinMs} ms after the last fault`,
-    );
+  const waiting = unfinishedTurns(guest).length;
+  const endedAfterMs = await untilEnded(world, guest, endedMs, endsWithinMs + waiting * endsWithinMsEach);
+  const withinMs = endsWithinMs + waiting * endsWithinMsEach;
+  for (const { id, status } of endedAfterMs < withinMs ? [] : unfinishedTurns(guest)) {
+    world.violations.push(`turn ${id} (${status}) never ended within ${withinMs} ms after the last fault`);
   }
-  await time.advance(isPatient ? ledgerMs : answersMs);
+  const deliveredAfterMs = await untilDelivered(world, guest, endedMs);
+  const waitedMs = deliveredAfterMs - endedAfterMs;
+  await time.advance(Math.max(1, (isPatient ? ledgerMs : answersMs) - waitedMs));
   const isSuspended = faults.some(({ kind }) => kind === 'suspend');
   world.violations.push(
     ...checkConversations(guest, load.sent, time.monotonicMs()),
+    ...checkMessages(guest, webhooks.sent),
     ...(isPatient ? checkLedger(guest) : []),
     ...(isSuspended ? [] : world.steps.check(world.config)),
   );
@@ -94,6 +114,9 @@ export async function runConversations(options: ConversationRunOptions): Promise
     effects: guest.effects.count,
     billed: guest.vendor.bill.length,
     endedAfterMs,
+    messages: guest.messages.inbox.rows.size,
+    callbacks: guest.receiver.sent.length,
+    deliveredAfterMs,
   };
 }
 
@@ -106,10 +129,32 @@ function lockOne(world: World, guest: ConversationGuest, draw: SeededRandom): vo
   });
 }
 
-async function untilEnded(world: World, guest: ConversationGuest, sinceMs: number): Promise<number> {
+async function untilEnded(
+  world: World,
+  guest: ConversationGuest,
+  sinceMs: number,
+  withinMs: number,
+): Promise<number> {
   const { time } = world;
-  while (unfinishedTurns(guest).length > 0 && time.monotonicMs() - sinceMs < endsWithinMs) {
+  while (unfinishedTurns(guest).length > 0 && time.monotonicMs() - sinceMs < withinMs) {
     await time.advance(pollMs);
   }
+  return time.monotonicMs() - sinceMs;
+}
+
+async function untilDelivered(world: World, guest: ConversationGuest, sinceMs: number): Promise<number> {
+  const { time } = world;
+  const left = (): readonly string[] => unfinishedMessages(guest);
+  let hasLookedForClaims = false;
+  while (left().length > 0 && time.monotonicMs() - sinceMs < deliversWithinMs) {
+    await time.advance(pollMs);
+    if (hasLookedForClaims || time.monotonicMs() - sinceMs < claimsWithinMs) continue;
+    hasLookedForClaims = true;
+    const claims = claimsOfTheDead(guest, sinceMs);
+    if (claims.length > 0)
+      world.violations.push(`claims of ${claims.join(', ')}, which ended long ago, remain`);
+  }
+  for (const one of left())
+    world.violations.push(`${one} did not end within ${deliversWithinMs} ms after the last fault`);
   return time.monotonicMs() - sinceMs;
 }

@@ -1,8 +1,8 @@
 // The real sessions, turns and ledger on simulated nodes that die, freeze, are cut off and lose their store.
 import test from 'ava';
 import type { Fault } from '../faults.js';
-import type { ConversationPlant } from './guest.js';
 import { runConversationSeeds } from './many.js';
+import type { ConversationPlant } from './plants.js';
 import { runConversations } from './run.js';
 
 /** Use `scripts/simulate.mjs --of conversations` for more. */
@@ -18,6 +18,8 @@ test('conversations and the ledger keep their guarantees on every drawn schedule
   t.is(summary.seeds, seeds);
   t.true(summary.turns > seeds * 10, `only ${summary.turns} turns were accepted`);
   t.true(summary.effects > seeds * 20, `only ${summary.effects} effects were made`);
+  t.true(summary.messages > seeds * 8, `only ${summary.messages} messages were accepted`);
+  t.true(summary.callbacks > seeds * 8, `only ${summary.callbacks} answers were sent`);
 });
 
 /** A checker that finds nothing proves nothing. */
@@ -62,6 +64,29 @@ const plants: readonly {
       { atMs: 2_600, kind: 'store_away', node: 1, forMs: 4_000 },
       { atMs: 5_000, kind: 'kill', node: 1 },
     ],
+  },
+  {
+    plant: 'callback_unlooked',
+    found: /^\d+: callback .* (is claimed by|left after)/,
+    faults: [
+      { atMs: 2_000, kind: 'freeze', node: 0, forMs: 8_000 },
+      { atMs: 6_000, kind: 'freeze', node: 1, forMs: 8_000 },
+    ],
+  },
+  {
+    plant: 'claims_kept',
+    found: /^claims of .* remain/,
+    faults: [0, 1, 2].map((node) => ({ atMs: 12_000, kind: 'kill' as const, node })),
+  },
+  {
+    plant: 'answers_unordered',
+    found: /answers message \d+ after one of message/,
+    faults: [],
+  },
+  {
+    plant: 'message_claimed_twice',
+    found: /ended with 2 executions|was answered/,
+    faults: [],
   },
   {
     plant: 'no_last_look',

@@ -56,6 +56,8 @@ export class SessionTables implements MemoryTables<SessionLoad, SessionLoaded, S
   longestQueue = 0;
   /** Called with each message that another one of the same number keeps out. */
   onLostMessage: (message: MessageRow) => void = () => undefined;
+  /** Called when a session changes hands. */
+  onControl: (tenantId: string) => void = () => undefined;
   readonly #usage: UsageTables;
   readonly #nowMs: () => number;
   readonly #reopens: boolean;
@@ -149,6 +151,7 @@ export class SessionTables implements MemoryTables<SessionLoad, SessionLoaded, S
     const key = keyOf(row.tenant_id, row.id);
     const before = this.rows.sessions.get(key);
     this.rows.sessions.set(key, before === undefined ? row : { ...row, ...only(before, fixedOfSession) });
+    if (before !== undefined && before.control_mode !== row.control_mode) this.onControl(row.tenant_id);
   }
 
   #message(row: MessageRow): void {

@@ -9,6 +9,9 @@ import { StoreError } from '../../../src/infra/storage/index.js';
 import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
 import type { InboxMessage } from '../../../src/automation/messages/inbox-message.js';
 import { InboxRunner } from '../../../src/automation/inbox/inbox-runner.js';
+import type { MessageRows } from '../../../src/automation/inbox/message-rows.js';
+import { InboxRows } from '../../../src/automation/intake/inbox-rows.js';
+import type { Incoming } from '../../../src/automation/intake/incoming-request.js';
 import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
 import type { TurnOrder } from '../../../src/automation/triggers/ports.js';
 
@@ -27,7 +30,11 @@ const item: InboxMessage = {
 };
 
 /** The test fires its timers, by their length. */
-function runner(t: ExecutionContext, runTurn: (order: TurnOrder) => Promise<never>) {
+function runner(
+  t: ExecutionContext,
+  runTurn: (order: TurnOrder) => Promise<never>,
+  given: Partial<MessageRows> = {},
+) {
   const timers: { readonly ms: number; readonly action: () => void }[] = [];
   const asked: string[] = [];
   const refused = (what: string) => () => {
@@ -51,10 +58,18 @@ function runner(t: ExecutionContext, runTurn: (order: TurnOrder) => Promise<neve
     formerSecretUntilMs: 0,
   };
   const made = new InboxRunner({
-    store: {
-      inTenant: refused('a transaction'),
-      directory: refused('the directory'),
-      close: async () => undefined,
+    rows: {
+      claimLeftBehind: refused('messages left behind'),
+      renewClaims: refused('longer claims'),
+      releaseOwnClaims: refused('the end of claims'),
+      deleteOld: refused('old messages'),
+      ownPlace: refused('a place'),
+      reschedule: refused('a pause'),
+      setAnswerCut: refused('a cut answer'),
+      end: refused('an end'),
+      giveUp: refused('an end'),
+      putDelivery: refused('a delivery'),
+      ...given,
     },
     live: { get: async () => live },
     senderBlocks: { isDenied: () => false },
@@ -98,10 +113,105 @@ test('a message that finds the store full stays queued and starts again shortly'
   await new Promise((resolve) => setImmediate(resolve));
   t.is(orders.length, 1);
   await fire(20_000);
-  t.deepEqual(asked, ['the directory'], 'held on to, so that nobody else takes it up meanwhile');
+  t.deepEqual(asked, ['longer claims'], 'held on to, so that nobody else takes it up meanwhile');
   await fire(1_000);
   t.is(orders.length, 2);
   t.true(orders[1]?.isRepeat, 'the turn may have ended before');
   await fire(1_000);
   t.is(orders.length, 3);
+});
+
+test('a message whose commit is unknown runs once its row is found', async (t) => {
+  const orders: TurnOrder[] = [];
+  const places = [Promise.reject(new StoreError('unavailable', 'away')), null, 7];
+  const runTurn = async (order: TurnOrder): Promise<never> => {
+    orders.push(order);
+    throw new StoreError('overloaded', 'everybody waits');
+  };
+  const { made, fire } = runner(t, runTurn, { ownPlace: async () => (await places.shift()) ?? null });
+  made.beginIfAccepted(item);
+  await fire(1_000);
+  await fire(1_000);
+  t.is(orders.length, 0, 'it is not there yet');
+  await fire(1_000);
+  t.is(orders.length, 1);
+  t.true(orders[0]?.isRepeat);
+});
+
+test('claims of which no answer came are given up, except those on what runs here', async (t) => {
+  const given: unknown[] = [];
+  const claims = [Promise.reject(new StoreError('outcome-unknown', 'lost')), []];
+  const { made, fire } = runner(t, () => new Promise<never>(() => undefined), {
+    claimLeftBehind: async () => (await claims.shift()) ?? [],
+    releaseOwnClaims: async (kept) => void given.push(kept),
+  });
+  made.start();
+  made.begin(item);
+  await fire(2_000);
+  t.deepEqual(given, []);
+  await fire(2_000);
+  t.deepEqual(given, [[id]]);
+  await fire(2_000);
+  t.is(given.length, 1, 'once');
+});
+
+/** A message written by a batch that finds its key, in the row of this execution. */
+function writing(execution: string | Error, written: 'present' | StoreError = 'present') {
+  const begun: string[] = [];
+  const rows = new InboxRows({
+    inbox: {
+      write: async () => {
+        if (written !== 'present') throw written;
+        return { fate: 'present', buffered: 0, seq: 0 };
+      },
+    },
+    reads: {
+      inTenant: async () => {
+        if (execution instanceof Error) throw execution;
+        return [{ execution_id: execution, seq: 7 }] as never[];
+      },
+    },
+    seal: { seal: () => Buffer.from('sealed') },
+    runner: { beginIfAccepted: ({ executionId }) => void begun.push(executionId) },
+    ownKey: () => 'own',
+  });
+  const incoming: unknown = {
+    trigger: { scope, id },
+    key: undefined,
+    executionId: id,
+    sessionId: id,
+    hash: '',
+  };
+  const wish = { state: 'running', answer: undefined, asks: true } as const;
+  const work = { message: 'hello', context: {}, requestId: 'r' };
+  return { begun, write: () => rows.write(incoming as Incoming, work, wish) };
+}
+
+test('a batch that is written again after a lost answer knows its own message from a repeat', async (t) => {
+  t.deepEqual((await writing(id).write()).acceptance, { fate: 'accepted', buffered: 0, seq: 7 });
+  const another = '00000000-0000-4000-8000-000000000002';
+  t.is((await writing(another).write()).acceptance.fate, 'present');
+});
+
+test('a message whose acceptance is unknown is looked for', async (t) => {
+  const lost = new StoreError('outcome-unknown', 'lost');
+  for (const { begun, write } of [writing(id, lost), writing(new StoreError('unavailable', 'away'))]) {
+    await t.throwsAsync(write());
+    t.deepEqual(begun, [id]);
+  }
+  const { begun, write } = writing(id, new StoreError('unavailable', 'nothing was written'));
+  await t.throwsAsync(write());
+  t.deepEqual(begun, []);
+});
+
+test('a message whose end may not be committed ends again here', async (t) => {
+  const orders: TurnOrder[] = [];
+  const { made, fire } = runner(t, async (order) => {
+    orders.push(order);
+    throw new StoreError('outcome-unknown', 'no commit in time');
+  });
+  made.begin(item);
+  await new Promise((resolve) => setImmediate(resolve));
+  await fire(1_000);
+  t.is(orders.length, 2);
 });

@@ -61,6 +61,7 @@ async function afterFailure(code: ErrorCode): Promise<readonly string[]> {
     checks: webhookChecks(deciding as WebhookCheckParts),
     rows: {
       inbox: { write: async () => ({ fate: 'accepted', buffered: 0, seq: 1 }) },
+      reads: { inTenant: async () => [] },
       seal: { seal: () => Buffer.from('sealed') },
       ownKey: () => 'own',
     },

@@ -182,6 +182,7 @@ async function webhookDecision(world: World, parts: Parts, checks: WebhookChecks
           seq: 1,
         }),
       },
+      reads: { inTenant: async () => [] },
       seal: { seal: () => Buffer.from('sealed') },
       ownKey: () => 'own',
     },

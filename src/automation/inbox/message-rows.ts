@@ -1,0 +1,89 @@
+import { recordRefused, type RefusedExecution, setAnswerCut } from '../../conversations/sessions/index.js';
+import type { Store } from '../../infra/storage/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { SenderResponse } from '../messages/sender-response.js';
+import { insertDelivery, type NewDelivery } from '../outbox/deliveries.store.js';
+import { type NewReplyRoute, rememberReply } from '../outbox/reply-routes.store.js';
+import {
+  claimLeftBehind,
+  type ClaimedRow,
+  deleteOld,
+  endIfHeld,
+  type InboxRow,
+  markDone,
+  ownPlace,
+  releaseOwnClaims,
+  renewClaims,
+  reschedule,
+} from './inbox.store.js';
+
+type RowKey = Pick<InboxRow, 'trigger_id' | 'key'>;
+
+/** The end of a message that no session knows. */
+export interface RefusedMessage {
+  /** Undefined for a message without a promised answer. */
+  readonly row: RowKey | undefined;
+  /** Undefined if the trigger was deleted. */
+  readonly execution: RefusedExecution | undefined;
+  /** The failure, for a callback that asks for failures. */
+  readonly failure: NewDelivery | undefined;
+}
+
+/** What the runner does to the rows of messages: each method is one transaction. */
+export interface MessageRows {
+  /** Claims rows that no process holds. */
+  claimLeftBehind(holdMs: number, rowsMax: number): Promise<readonly ClaimedRow[]>;
+  /** Extends the own claims on the messages of these executions. */
+  renewClaims(executionIds: readonly string[], holdMs: number): Promise<void>;
+  /** Gives up the own claims, except those on messages of these executions. */
+  releaseOwnClaims(kept?: readonly string[]): Promise<void>;
+  /** Returns how many it deleted. */
+  deleteOld(rowsMax: number): Promise<number>;
+  /** The position of a message of this execution that this process claims; null if there is none. */
+  ownPlace(scope: TenantScope, row: RowKey, executionId: string): Promise<number | null>;
+  /** Puts off a message whose claim is this process's. */
+  reschedule(scope: TenantScope, row: RowKey, pauseMs: number): Promise<void>;
+  setAnswerCut(scope: TenantScope, executionId: string): Promise<void>;
+  /** Records the end, the reply route and the failure, and marks the message done. */
+  end(
+    scope: TenantScope,
+    message: RefusedMessage & {
+      readonly reply: NewReplyRoute | undefined;
+      readonly kept: SenderResponse | undefined;
+    },
+  ): Promise<void>;
+  /** The same if this process still holds the message. Returns false, and records nothing, if another one does. */
+  giveUp(scope: TenantScope, message: RefusedMessage): Promise<boolean>;
+  /** Puts one more answer of an execution into the outbox. */
+  putDelivery(scope: TenantScope, delivery: NewDelivery): Promise<void>;
+}
+
+export function messageRows(store: Store): MessageRows {
+  return {
+    claimLeftBehind: (holdMs, rowsMax) => store.directory((tx) => claimLeftBehind(tx, holdMs, rowsMax)),
+    renewClaims: (executionIds, holdMs) => store.directory((tx) => renewClaims(tx, executionIds, holdMs)),
+    releaseOwnClaims: (kept) => store.directory((tx) => releaseOwnClaims(tx, kept)),
+    deleteOld: (rowsMax) => store.directory((tx) => deleteOld(tx, rowsMax)),
+    ownPlace: (scope, row, executionId) =>
+      store.inTenant(scope, (tx) => ownPlace(scope, tx, row, executionId)),
+    reschedule: (scope, row, pauseMs) => store.inTenant(scope, (tx) => reschedule(scope, tx, row, pauseMs)),
+    setAnswerCut: (scope, executionId) => store.inTenant(scope, (tx) => setAnswerCut(tx, executionId)),
+    end: (scope, { row, execution, failure, reply, kept }) =>
+      store.inTenant(scope, async (tx) => {
+        if (execution !== undefined) await recordRefused(tx, execution);
+        if (reply !== undefined) await rememberReply(scope, tx, reply);
+        if (failure !== undefined) await insertDelivery(scope, tx, failure);
+        if (row !== undefined) await markDone(scope, tx, row, kept);
+      }),
+    giveUp: (scope, { row, execution, failure }) =>
+      store.inTenant(scope, async (tx) => {
+        // A process that was frozen must not end a message that its successor runs.
+        if (row !== undefined && !(await endIfHeld(scope, tx, row))) return false;
+        if (execution !== undefined) await recordRefused(tx, execution);
+        if (failure !== undefined) await insertDelivery(scope, tx, failure);
+        return true;
+      }),
+    putDelivery: (scope, delivery) =>
+      store.inTenant(scope, async (tx) => void (await insertDelivery(scope, tx, delivery))),
+  };
+}

@@ -1,0 +1,31 @@
+import type { Store } from '../../infra/storage/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
+import { beginAttempt, type ClaimedDelivery, claimOne, dueSessions, isUnderWay } from './deliveries.store.js';
+
+/** What the sender asks of the rows of deliveries beside its batches: each method is one transaction. */
+export interface DeliveryRows {
+  /** Sessions with overdue deliveries that no process holds. */
+  dueSessions(lateMs: number, rowsMax: number): ReturnType<typeof dueSessions>;
+  /** Claims this delivery and records its attempt. Null if another process has started the chunk or is past it. */
+  begin(
+    scope: TenantScope,
+    delivery: Pick<ClaimedDelivery, 'id' | 'chunk'>,
+    holdMs: number,
+  ): Promise<ClaimedDelivery | null>;
+  /** Whether an answer of the session is being sent. */
+  isUnderWay(scope: TenantScope, sessionId: string, attemptMs: number): Promise<boolean>;
+}
+
+export function deliveryRows(store: Store): DeliveryRows {
+  return {
+    dueSessions: (lateMs, rowsMax) => store.directory((tx) => dueSessions(tx, lateMs, rowsMax)),
+    begin: (scope, one, holdMs) =>
+      store.inTenant(scope, async (tx) => {
+        const delivery = await claimOne(scope, tx, one, holdMs);
+        if (delivery !== null) await beginAttempt(scope, tx, delivery);
+        return delivery;
+      }),
+    isUnderWay: (scope, sessionId, attemptMs) =>
+      store.inTenant(scope, (tx) => isUnderWay(scope, tx, sessionId, attemptMs)),
+  };
+}
