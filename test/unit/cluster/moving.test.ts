@@ -1,5 +1,5 @@
 import test from 'ava';
-import { durableActor } from '../../../cluster/activation/kind.js';
+import { deactivated, durableActor } from '../../../cluster/activation/kind.js';
 import { ClusterError } from '../../../cluster/errors.js';
 import { durableCounter, volatileCounter } from '../../../cluster/example/counter.js';
 import { GroupCommit } from '../../../cluster/fencing/group-commit.js';
@@ -117,6 +117,33 @@ test('an actor whose slot moves during its load is not activated on the old owne
   t.is((await cluster.settle(asked)).sum, 1);
   await cluster.time.advance(2_000);
   t.deepEqual(cluster.made, ['n2']);
+  t.is(one.node.describe().residents, 0);
+});
+
+test('an actor that is given up while it loads is told its end and takes no call', async (t) => {
+  const cluster = new MovingCluster();
+  const log: string[] = [];
+  const kind = durableActor({
+    service: CounterServiceDefinition,
+    name: 'test.Loading',
+    commits: new GroupCommit(cluster.store, cluster.config, cluster.time, cluster.random),
+    load: (address) => ({ counter: addressText(address) }),
+    create: (activation) => {
+      log.push('created');
+      if (log.length === 1) activation.end('moved');
+      return {
+        add: ({ amount }: { amount: number }) => ({ sum: amount }),
+        read: () => ({ sum: 0 }),
+        where: () => ({ process: '' }),
+        async *count() {},
+        [deactivated]: () => void log.push('ended'),
+      };
+    },
+  });
+  const { node } = await cluster.add(cluster.host('n1'), [kind]);
+  await cluster.join();
+  t.is((await cluster.settle(node.actor(kind, 'acme', 'k').add({ amount: 3 }))).sum, 3);
+  t.deepEqual(log, ['created', 'ended', 'created']);
 });
 
 test('a turn that runs while its slot moves ends on the old owner before the new owner starts', async (t) => {
@@ -223,6 +250,34 @@ test('the wait for a turn whose process never answers ends at the deadline of it
   t.true(tookMs > 9_000 && tookMs < 14_000, `${tookMs}`);
 });
 
+test('the stamp of a process that is known to be gone costs no second load', async (t) => {
+  const { cluster, one, two, key } = await moving();
+  const lost = cluster.slow(two, key).add({ amount: 1 });
+  lost.catch(() => undefined);
+  await cluster.time.advance(100);
+  one.host.kill();
+  cluster.members.declareGone(one.member.process);
+  cluster.members.publish([two.member.process]);
+  cluster.storeMs = 400;
+  const second = cluster.slow(two, key).add({ amount: 2 });
+  await cluster.time.until(() => cluster.made.includes('n2'), 1_200);
+  cluster.storeMs = 1;
+  t.is((await cluster.settle(second)).sum, 2);
+});
+
+test('a turn for an actor whose slot moved away and back waits for the running one', async (t) => {
+  const { cluster, one, two, key } = await moving();
+  const first = cluster.slow(one, key).add({ amount: 1 });
+  await cluster.time.advance(100);
+  cluster.members.publish([two.member.process]);
+  await cluster.time.advance(100);
+  cluster.members.publish([one.member.process]);
+  await cluster.time.advance(100);
+  const second = cluster.slow(two, key).add({ amount: 2 });
+  await cluster.settle(Promise.all([first, second]));
+  t.deepEqual(cluster.log, ['begin 1 at n1', 'end 1 at n1', 'begin 2 at n1', 'end 2 at n1']);
+});
+
 test('of two activations of one actor the older is fenced at its next write, and the sum stays correct', async (t) => {
   const { cluster, one, two } = await moving();
   const key = cluster.keyThatMoves(one);
@@ -280,6 +335,32 @@ test('calls to a killed node wait for the next view, and none is lost', async (t
     keys.map(() => 2),
   );
   t.true(two.membership.refused.includes(one.member.process));
+});
+
+test('calls that wait for an owner go on as soon as a view names one', async (t) => {
+  const { cluster, one, two } = await moving();
+  one.host.kill();
+  const calls = Array.from({ length: 20 }, (_, index) =>
+    cluster.counter(two, `c${index}`).add({ amount: 1 }),
+  );
+  await cluster.time.advance(3_000);
+  cluster.members.publish([two.member.process]);
+  const startedMs = cluster.time.monotonicMs();
+  await cluster.settle(Promise.all(calls));
+  const tookMs = cluster.time.monotonicMs() - startedMs;
+  t.true(tookMs <= 100, `${tookMs} ms`);
+});
+
+test('an owner whose view is older than that of its caller waits for the newer one', async (t) => {
+  const { cluster, one, two, key } = await moving();
+  const { membership } = two;
+  // It hears of the view and does not get it.
+  membership.catchUp = () => new Promise<void>(() => {});
+  const view = cluster.members.publish([two.member.process], [one.member.process]);
+  const asked = cluster.counter(one, key).add({ amount: 1 });
+  await cluster.time.advance(600);
+  membership.adopt(view);
+  t.is((await cluster.settle(asked)).sum, 1);
 });
 
 test('a node that loses its lease ends every actor at once, and its calls can be retried', async (t) => {
