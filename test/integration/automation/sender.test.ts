@@ -7,11 +7,17 @@ import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { createSealer } from '../../../src/infra/sealing/index.js';
 import { type BatchWriters, openStore, type Store } from '../../../src/infra/storage/index.js';
 import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
-import { insertDelivery, type NewDelivery } from '../../../src/automation/outbox/deliveries.store.js';
+import {
+  insertDelivery,
+  isUnderWay,
+  type NewDelivery,
+  reviveDelivery,
+} from '../../../src/automation/outbox/deliveries.store.js';
 import { type QueueState, queueTarget } from '../../../src/automation/outbox/delivery-queue-target.js';
 import { EgressError } from '../../../src/infra/egress/index.js';
 import { attemptMs } from '../../../src/automation/outbox/attempts.js';
 import { holdMs, Sender, type SenderParts } from '../../../src/automation/outbox/sender.js';
+import type { SenderBlock } from '../../../src/automation/messages/sender-blocks.js';
 import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
 import { type EndedMessage, EndedMessages, finished } from '../../support/builders/ended-messages.js';
 import { eventually } from '../../support/clocks/eventually.js';
@@ -22,7 +28,9 @@ const seal = new MessageSealer(createSealer({ masterKey: randomBytes(32), random
 interface Given {
   /** Between chunks. */
   readonly delayMs?: number;
-  readonly answer?: () => Promise<number>;
+  readonly answer?: (signal: AbortSignal | undefined) => Promise<number>;
+  /** Why the session gets no answers of its agent. */
+  readonly closedFor?: () => SenderBlock | undefined;
   readonly store?: Store;
   readonly time?: Time;
   readonly mayAct?: () => boolean;
@@ -30,14 +38,15 @@ interface Given {
 
 function sending(t: ExecutionContext, given: Given = {}) {
   const { delayMs = 0, answer = async () => 200, time = systemTime, mayAct = () => true } = given;
+  const changed: (() => void)[] = [];
   const rows: string[] = [];
   const sent: string[] = [];
   const egress: SenderParts['egress'] = {
-    fetchGuarded: async ({ headers, url, mayBegin }) => {
+    fetchGuarded: async ({ headers, url, mayBegin, signal }) => {
       if (mayBegin?.() === false) throw new EgressError('withdrawn', 'not sent', { neverSent: true });
       sent.push(String(headers?.['idempotency-key']));
       return {
-        status: await answer(),
+        status: await answer([signal ?? []].flat()[0]),
         headers: {},
         url: String(url),
         body: Buffer.alloc(0),
@@ -66,9 +75,14 @@ function sending(t: ExecutionContext, given: Given = {}) {
       get: async (id) => ({ id, scope: tenantScope(id), parsed, secrets: [], formerSecretUntilMs: 0 }),
     },
     seal,
-    senderBlocks: { closedFor: async () => undefined },
-    feed: { subscribe: () => () => undefined },
-    blockTopics: [],
+    senderBlocks: { closedFor: async () => given.closedFor?.() },
+    feed: {
+      subscribe: (_topic, { onDropEverything }) => {
+        changed.push(onDropEverything);
+        return () => undefined;
+      },
+    },
+    blockTopics: ['sessions'],
     vault: { resolve: unasked('the vault') },
     channels: { twilio: '', whatsapp_cloud: '', slack: '' },
     egress,
@@ -89,7 +103,9 @@ function sending(t: ExecutionContext, given: Given = {}) {
     const content = { chunks: Array.from({ length: chunks }, () => 'text'), context: {}, manual: false };
     return sender.finish(scope, row, put && { ...put, sealed: seal.seal(scope, content) });
   };
-  return { sender, rows, sent, end };
+  /** Something that may block a sender has changed. */
+  const blocksChanged = (): void => changed.forEach((look) => look());
+  return { sender, rows, sent, end, blocksChanged };
 }
 
 /** The same, and reports the writes. */
@@ -161,6 +177,84 @@ test('a sender that was frozen between claim and request sends nothing, whicheve
     t.deepEqual(sent, [], clock);
     t.like(await heldOf(one), { status: 'pending', attempts: 1 });
   }
+});
+
+const failed = { inbox: 'done', deliveries: ['delivery_failed'], shown: 'delivery_failed' };
+
+/** How the message and its delivery have ended. */
+async function settled(one: EndedMessage): Promise<object | undefined> {
+  const hasEnded = async (): Promise<boolean> => {
+    const { rows } = await messages.owner.query(
+      `select from deliveries where execution_id = $1 and status <> 'pending'`,
+      [one.executionId],
+    );
+    return rows.length > 0;
+  };
+  await eventually(hasEnded, { what: 'the delivery has ended' });
+  return messages.state(one);
+}
+
+test('an answer that its receiver refuses for good has failed, and only such a one is sent again on request', async (t) => {
+  const store = await openStore({ databaseUrl: messages.url });
+  t.teardown(() => store.close());
+  for (const { status, state } of [
+    { status: 200, state: delivered },
+    { status: 400, state: failed },
+  ]) {
+    const { end } = sending(t, { answer: async () => status });
+    const one = await messages.message(await messages.tenant());
+    await end(one, 1);
+    t.deepEqual(await settled(one), state);
+    const { rows } = await messages.owner.query<{ id: string }>(
+      'select id from deliveries where execution_id = $1',
+      [one.executionId],
+    );
+    const scope = tenantScope(one.tenant_id);
+    const revived = await store.inTenant(scope, (tx) => reviveDelivery(scope, tx, rows[0]?.id ?? ''));
+    t.is(revived !== null, status === 400, `after ${status}`);
+  }
+});
+
+test('after a handoff no answer of the agent is sent', async (t) => {
+  const { sent, end } = sending(t, { closedFor: () => 'session' });
+  const one = await messages.message(await messages.tenant());
+  await end(one, 1);
+  t.deepEqual(await settled(one), failed);
+  t.deepEqual(sent, []);
+});
+
+test('a handoff breaks a running attempt off, and the session is quiet only then', async (t) => {
+  const store = await openStore({ databaseUrl: messages.url });
+  t.teardown(() => store.close());
+  let closed: SenderBlock | undefined;
+  let aborted = false;
+  const { sent, end, blocksChanged } = sending(t, {
+    closedFor: () => closed,
+    answer: (signal) =>
+      new Promise((resolve, reject) => {
+        // A request that nothing breaks off must not outlast the test.
+        t.teardown(() => resolve(200));
+        signal?.addEventListener('abort', () => {
+          aborted = true;
+          reject(new EgressError('withdrawn', 'aborted'));
+        });
+      }),
+  });
+  const one = await messages.message(await messages.tenant());
+  const scope = tenantScope(one.tenant_id);
+  const isQuiet = async (): Promise<boolean> =>
+    !(await store.inTenant(scope, (tx) => isUnderWay(scope, tx, one.session_id, attemptMs)));
+  t.true(await isQuiet());
+  await end(one, 1);
+  await eventually(() => sent.length === 1, { what: 'the attempt runs' });
+  t.false(await isQuiet());
+  blocksChanged();
+  t.false(aborted, 'what has changed does not block it');
+  closed = 'session';
+  blocksChanged();
+  t.deepEqual(await settled(one), failed);
+  t.true(aborted);
+  t.true(await isQuiet());
 });
 
 test('each further chunk costs one more row if chunks follow at once', async (t) => {
