@@ -1,137 +1,24 @@
 // The store's cost of sending an answer, and the order when places are few. The store is real, the receiver is not.
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { systemPlatform } from '../../../src/infra/platform/index.js';
-import { systemRandom, systemTime, type Time } from '../../../cluster/index.js';
+import { systemTime, type Time } from '../../../cluster/index.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
-import { createSealer } from '../../../src/infra/sealing/index.js';
-import { type BatchWriters, openStore, type Store } from '../../../src/infra/storage/index.js';
-import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
-import {
-  insertDelivery,
-  isUnderWay,
-  type NewDelivery,
-  reviveDelivery,
-} from '../../../src/automation/outbox/deliveries.store.js';
+import { openStore } from '../../../src/infra/storage/index.js';
+import { insertDelivery, type NewDelivery } from '../../../src/automation/outbox/deliveries.store.js';
 import { type QueueState, queueTarget } from '../../../src/automation/outbox/delivery-queue-target.js';
-import { EgressError } from '../../../src/infra/egress/index.js';
 import { attemptMs } from '../../../src/automation/outbox/attempts.js';
-import { holdMs, Sender, type SenderParts } from '../../../src/automation/outbox/sender.js';
-import type { SenderBlock } from '../../../src/automation/messages/sender-blocks.js';
-import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
-import { type EndedMessage, EndedMessages, finished } from '../../support/builders/ended-messages.js';
+import { holdMs } from '../../../src/automation/outbox/sender.js';
+import { type EndedMessage, EndedMessages } from '../../support/builders/ended-messages.js';
+import { seal, sending } from '../../support/builders/sending.js';
 import { eventually } from '../../support/clocks/eventually.js';
 
 const messages = new EndedMessages(test);
-const seal = new MessageSealer(createSealer({ masterKey: randomBytes(32), random: systemPlatform.random }));
-
-interface Given {
-  /** Between chunks. */
-  readonly delayMs?: number;
-  readonly answer?: (signal: AbortSignal | undefined) => Promise<number>;
-  /** Why the session gets no answers of its agent. */
-  readonly closedFor?: () => SenderBlock | undefined;
-  readonly store?: Store;
-  readonly time?: Time;
-  readonly mayAct?: () => boolean;
-}
-
-function sending(t: ExecutionContext, given: Given = {}) {
-  const { delayMs = 0, answer = async () => 200, time = systemTime, mayAct = () => true } = given;
-  const changed: (() => void)[] = [];
-  const rows: string[] = [];
-  const sent: string[] = [];
-  const egress: SenderParts['egress'] = {
-    fetchGuarded: async ({ headers, url, mayBegin, signal }) => {
-      if (mayBegin?.() === false) throw new EgressError('withdrawn', 'not sent', { neverSent: true });
-      sent.push(String(headers?.['idempotency-key']));
-      return {
-        status: await answer([signal ?? []].flat()[0]),
-        headers: {},
-        url: String(url),
-        body: Buffer.alloc(0),
-        truncated: false,
-      };
-    },
-  };
-  const parsed = parseTriggerConfig('webhook', {
-    auth: { type: 'none' },
-    execution: {
-      mode: 'async',
-      callback: { url: 'https://receiver.example/' },
-      split_config: { enabled: true, max_chunk_size: 100, inter_chunk_delay_ms: delayMs },
-    },
-  });
-  const unasked = (what: string) => () => Promise.reject(new Error(`${what} was asked`));
-  const sender = new Sender({
-    store: given.store ?? {
-      inTenant: unasked('a transaction'),
-      directory: unasked('the directory'),
-      close: async () => undefined,
-    },
-    writers: counting(messages.writers, rows),
-    ids: systemPlatform.ids,
-    live: {
-      get: async (id) => ({ id, scope: tenantScope(id), parsed, secrets: [], formerSecretUntilMs: 0 }),
-    },
-    seal,
-    senderBlocks: { closedFor: async () => given.closedFor?.() },
-    feed: {
-      subscribe: (_topic, { onDropEverything }) => {
-        changed.push(onDropEverything);
-        return () => undefined;
-      },
-    },
-    blockTopics: ['sessions'],
-    vault: { resolve: unasked('the vault') },
-    channels: { twilio: '', whatsapp_cloud: '', slack: '' },
-    egress,
-    operatorEgress: egress,
-    mail: { send: unasked('the mail server') },
-    addresses: { sendingAs: unasked('an address'), requireSender: unasked('an address') },
-    measures: { attempted: () => undefined },
-    time,
-    mayAct,
-    random: systemRandom,
-    scopeOf: tenantScope,
-    report: (attempted, error) => t.fail(`${attempted}: ${String(error)}`),
-  });
-  t.teardown(() => sender.stop());
-  const end = (one: EndedMessage, chunks: number): Promise<void> => {
-    const { answer: put, ...row } = finished(one, chunks);
-    const scope = tenantScope(one.tenant_id);
-    const content = { chunks: Array.from({ length: chunks }, () => 'text'), context: {}, manual: false };
-    return sender.finish(scope, row, put && { ...put, sealed: seal.seal(scope, content) });
-  };
-  /** Something that may block a sender has changed. */
-  const blocksChanged = (): void => changed.forEach((look) => look());
-  return { sender, rows, sent, end, blocksChanged };
-}
-
-/** The same, and reports the writes. */
-function counting(writers: BatchWriters, rows: string[]): Pick<BatchWriters, 'writer'> {
-  return {
-    writer: (target, options) => {
-      const writer = writers.writer(target, options);
-      return {
-        get depth() {
-          return writer.depth;
-        },
-        drained: () => writer.drained(),
-        write: (row) => {
-          rows.push(target.name);
-          return writer.write(row);
-        },
-      };
-    },
-  };
-}
 
 const [finishing, sendingOn] = ['batch_finish_trigger_messages', 'batch_send_on_answers'];
 const delivered = { inbox: 'done', deliveries: ['delivered'], shown: 'delivered' };
 
 test('a plain answer costs two rows of batches and no transaction', async (t) => {
-  const { rows, sent, end } = sending(t);
+  const { rows, sent, end } = sending(t, messages);
   const one = await messages.message(await messages.tenant());
   await end(one, 1);
   await eventually(async () => (await messages.attempts(one)).join() === '1.1 200');
@@ -150,7 +37,7 @@ async function heldOf({ session_id }: EndedMessage): Promise<unknown> {
 }
 
 test('a process that has lost its lease since the claim sends nothing and leaves the answer to others', async (t) => {
-  const { rows, sent, end } = sending(t, { mayAct: () => false });
+  const { rows, sent, end } = sending(t, messages, { mayAct: () => false });
   const one = await messages.message(await messages.tenant());
   await end(one, 1);
   await eventually(() => rows.includes(sendingOn), { what: 'the queue is looked at again' });
@@ -163,7 +50,7 @@ test('a sender that was frozen between claim and request sends nothing, whicheve
   for (const clock of ['wallMs', 'monotonicMs'] as const) {
     let aheadMs = 0;
     const time: Time = { ...systemTime, [clock]: () => systemTime[clock]() + aheadMs };
-    const { rows, sent, end } = sending(t, {
+    const { rows, sent, end } = sending(t, messages, {
       time,
       // The last look: the claim was made, and the process is frozen.
       mayAct: () => {
@@ -179,86 +66,8 @@ test('a sender that was frozen between claim and request sends nothing, whicheve
   }
 });
 
-const failed = { inbox: 'done', deliveries: ['delivery_failed'], shown: 'delivery_failed' };
-
-/** How the message and its delivery have ended. */
-async function settled(one: EndedMessage): Promise<object | undefined> {
-  const hasEnded = async (): Promise<boolean> => {
-    const { rows } = await messages.owner.query(
-      `select from deliveries where execution_id = $1 and status <> 'pending'`,
-      [one.executionId],
-    );
-    return rows.length > 0;
-  };
-  await eventually(hasEnded, { what: 'the delivery has ended' });
-  return messages.state(one);
-}
-
-test('an answer that its receiver refuses for good has failed, and only such a one is sent again on request', async (t) => {
-  const store = await openStore({ databaseUrl: messages.url });
-  t.teardown(() => store.close());
-  for (const { status, state } of [
-    { status: 200, state: delivered },
-    { status: 400, state: failed },
-  ]) {
-    const { end } = sending(t, { answer: async () => status });
-    const one = await messages.message(await messages.tenant());
-    await end(one, 1);
-    t.deepEqual(await settled(one), state);
-    const { rows } = await messages.owner.query<{ id: string }>(
-      'select id from deliveries where execution_id = $1',
-      [one.executionId],
-    );
-    const scope = tenantScope(one.tenant_id);
-    const revived = await store.inTenant(scope, (tx) => reviveDelivery(scope, tx, rows[0]?.id ?? ''));
-    t.is(revived !== null, status === 400, `after ${status}`);
-  }
-});
-
-test('after a handoff no answer of the agent is sent', async (t) => {
-  const { sent, end } = sending(t, { closedFor: () => 'session' });
-  const one = await messages.message(await messages.tenant());
-  await end(one, 1);
-  t.deepEqual(await settled(one), failed);
-  t.deepEqual(sent, []);
-});
-
-test('a handoff breaks a running attempt off, and the session is quiet only then', async (t) => {
-  const store = await openStore({ databaseUrl: messages.url });
-  t.teardown(() => store.close());
-  let closed: SenderBlock | undefined;
-  let aborted = false;
-  const { sent, end, blocksChanged } = sending(t, {
-    closedFor: () => closed,
-    answer: (signal) =>
-      new Promise((resolve, reject) => {
-        // A request that nothing breaks off must not outlast the test.
-        t.teardown(() => resolve(200));
-        signal?.addEventListener('abort', () => {
-          aborted = true;
-          reject(new EgressError('withdrawn', 'aborted'));
-        });
-      }),
-  });
-  const one = await messages.message(await messages.tenant());
-  const scope = tenantScope(one.tenant_id);
-  const isQuiet = async (): Promise<boolean> =>
-    !(await store.inTenant(scope, (tx) => isUnderWay(scope, tx, one.session_id, attemptMs)));
-  t.true(await isQuiet());
-  await end(one, 1);
-  await eventually(() => sent.length === 1, { what: 'the attempt runs' });
-  t.false(await isQuiet());
-  blocksChanged();
-  t.false(aborted, 'what has changed does not block it');
-  closed = 'session';
-  blocksChanged();
-  t.deepEqual(await settled(one), failed);
-  t.true(aborted);
-  t.true(await isQuiet());
-});
-
 test('each further chunk costs one more row if chunks follow at once', async (t) => {
-  const { rows, sent, end } = sending(t);
+  const { rows, sent, end } = sending(t, messages);
   const one = await messages.message(await messages.tenant());
   await end(one, 3);
   await eventually(async () => (await messages.attempts(one)).join() === '1.1 200,2.1 200,3.1 200');
@@ -271,7 +80,7 @@ test('each further chunk costs one more row if chunks follow at once', async (t)
 });
 
 test('chunks with a pause between them wait for it on this process', async (t) => {
-  const { sent, end } = sending(t, { delayMs: 500 });
+  const { sent, end } = sending(t, messages, { delayMs: 500 });
   const one = await messages.message(await messages.tenant());
   await end(one, 2);
   await eventually(async () => (await messages.attempts(one)).join() === '1.1 200,2.1 200');
@@ -285,7 +94,7 @@ test('chunks with a pause between them wait for it on this process', async (t) =
 });
 
 test('answers of one session follow one another, whichever turn ends first', async (t) => {
-  const { sent, end } = sending(t);
+  const { sent, end } = sending(t, messages);
   const tenantId = await messages.tenant();
   const older = await messages.message(tenantId);
   const younger = await messages.message(tenantId, older.session_id);
@@ -302,7 +111,7 @@ test('answers of one session follow one another, whichever turn ends first', asy
 test('an answer waits for the one that its session is sending', async (t) => {
   let release: () => void = () => undefined;
   const released = new Promise<void>((resolve) => void (release = resolve));
-  const { sent, end } = sending(t, { answer: () => released.then(() => 200) });
+  const { sent, end } = sending(t, messages, { answer: () => released.then(() => 200) });
   const tenantId = await messages.tenant();
   const one = await messages.message(tenantId);
   const other = await messages.message(tenantId, one.session_id);
@@ -317,7 +126,7 @@ test('an answer waits for the one that its session is sending', async (t) => {
 
 test('an answer without a free place waits without an attempt that would expire', async (t) => {
   const releases: (() => void)[] = [];
-  const { sent, end } = sending(t, {
+  const { sent, end } = sending(t, messages, {
     answer: () => new Promise((resolve) => void releases.push(() => resolve(200))),
   });
   const tenantId = await messages.tenant();
@@ -350,7 +159,7 @@ async function halfSent(t: ExecutionContext) {
   };
   const store = await openStore({ databaseUrl: messages.url });
   t.teardown(() => store.close());
-  const { sender, sent } = sending(t, { delayMs, store, time });
+  const { sender, sent } = sending(t, messages, { delayMs, store, time });
   const scope = tenantScope(await messages.tenant());
   const [id, sessionId] = [randomUUID(), randomUUID()];
   const put = (deliveryId: string, chunks: readonly string[], heldMs: number): Promise<boolean> => {

@@ -72,6 +72,8 @@ export class MemberNode {
   alive = true;
   reachesStore = true;
   reachesNumbers = true;
+  /** Renewals have a connection of their own, which may be lost alone. */
+  canRenew = true;
   /** How long its steps to the store are on their way, as behind a proxy that resends them. */
   stepsLateMs = 0;
   /** How much longer than usual the answers of both stores are on their way. */
@@ -87,12 +89,17 @@ export class MemberNode {
     const transit: Transit = (step) =>
       this.#travel(step, () => this.reachesStore && world.storeUp, this.stepsLateMs);
     const numbers: Transit = (step) => this.#travel(step, () => this.reachesNumbers, this.numbersLateMs);
+    const store = changingStore(
+      () => world.storeOf(this),
+      (members) => members.client(transit, this.time),
+    );
+    const lost = new ClusterError('membership_unavailable', 'the connection of the renewals is lost');
     const parts: MembershipParts = {
       self: member,
-      store: changingStore(
-        () => world.storeOf(this),
-        (members) => members.client(transit, this.time),
-      ),
+      store: {
+        ...store,
+        renew: (...given) => (this.canRenew ? store.renew(...given) : Promise.reject(lost)),
+      },
       numbers: world.numbers.client(numbers),
       probe: world.probeOf(this),
       time: this.time,
