@@ -32,6 +32,7 @@ export const views = [
       rule: 'Doubt about an awaited process leads to a seizure.',
       find: `    return isAwaited ? this.doubt(seized)`,
       replace: `    return !isAwaited ? this.doubt(seized)`,
+      tests: ['test/unit/cluster/membership/electorate.test.ts'],
     },
     {
       id: 'few-renewals-suffice',
@@ -185,12 +186,14 @@ export const views = [
     )`,
       replace: `      !this.#context.mayChange()
     )`,
+      tests: ['test/unit/cluster/membership/removal.test.ts'],
     },
     {
       id: 'renewal-does-not-refute',
       rule: 'A renewal after a refusal refutes it.',
       find: `    if (refusal === undefined || (lease !== undefined && lease.renewals !== refusal.renewals))`,
       replace: `    if (refusal === undefined || lease?.renewals === -1)`,
+      tests: ['test/unit/cluster/membership/removal.test.ts'],
     },
     {
       id: 'suspects-not-probed',

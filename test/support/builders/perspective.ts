@@ -33,6 +33,8 @@ export class TestPerspective implements Perspective {
   readonly gone = new GoneProcesses(this.time, this.config, this.observer);
   readonly events: MembershipEvent[] = [];
   readonly published: View[] = [];
+  /** The processes whose leases it removed. */
+  readonly removed: ProcessId[] = [];
   /** The view that this process follows, and the one in the store. */
   held: View = emptyView;
   inStore: View | undefined;
@@ -53,6 +55,10 @@ export class TestPerspective implements Perspective {
     publish: (view) => {
       this.published.push(view);
       return Promise.resolve(true);
+    },
+    remove: ({ process }) => {
+      this.removed.push(process);
+      return Promise.resolve({ outcome: 'removed', silentMs: 0 });
     },
   };
 

@@ -18,7 +18,7 @@ function three() {
   context.follow(view);
   const electorate = new Electorate(context, quorum, () => true);
   const opposing = (): string => electorate.opposition(nothingSeized).processes.toSorted().join(' ');
-  return { context, opposing };
+  return { context, electorate, opposing };
 }
 
 test('a process that has ended still counts until its promises must have expired', async (t) => {
@@ -42,4 +42,22 @@ test('a removed lease does not show that its process has stopped', async (t) => 
   }
   t.true((context.observer.vanishedMs(processId('p1')) ?? 0) > 8_000);
   t.is(opposing(), 'p1 p2');
+});
+
+test('doubt leads to a seizure only while the end of a silent process that left the view is awaited', async (t) => {
+  const { context, electorate } = three();
+  const doubt = (): string => electorate.doubtAboutAwaited(nothingSeized).processes.toSorted().join(' ');
+  const silent = stored('p1', 1);
+  context.saw(['p0'], [silent]);
+  await context.time.advance(2_000);
+  context.saw(['p0'], [silent]);
+  context.follow(viewOf(4, 'p0', 'p2'));
+  t.is(doubt(), '', 'nobody waits');
+  const waiting = new AbortController();
+  const wait = context.gone.wait(silent.member.process, waiting.signal);
+  t.is(doubt(), 'p1 p2');
+  context.follow(viewOf(3, 'p0', 'p1', 'p2'));
+  t.is(doubt(), '', 'it is a member');
+  waiting.abort(new Error('the wait ends'));
+  await t.throwsAsync(wait);
 });
