@@ -300,11 +300,6 @@ export class ActorTable {
       this.#counts.fenceRejections += 1;
       this.#end(cell, 'fenced');
     });
-    // The view may have changed during the load.
-    if (!this.#host.owns(cell.slot)) {
-      this.#moveOut(cell, 'moved');
-      return;
-    }
     this.#loop.loaded(cell);
   }
 

@@ -81,10 +81,7 @@ export class MessageLoop implements CallRunner {
       else this.refuse(call, 'too many control calls are running (controlCountMax)');
       return;
     }
-    if (cell.state === 'ending') {
-      call.fail(new ClusterError('moved', `${cell.kind.name} is moving`, { notBegun: true }));
-      return;
-    }
+    // At an ending actor it waits: its slot came back, and "moved" would send the caller here again and again.
     const isFree = cell.state === 'ready' && cell.running === undefined && cell.waiting === 0;
     if (isFree && this.#dispatcher.mayStartNow()) this.#run(cell, call);
     else this.#wait(cell, call);

@@ -27,6 +27,8 @@ interface Change {
   readonly rule: string;
   readonly find: string;
   readonly replace: string;
+  /** The nearest tests, in place of those of its file. */
+  readonly tests?: readonly string[];
   readonly escapes?: string;
 }
 

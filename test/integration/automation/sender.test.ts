@@ -1,132 +1,24 @@
 // The store's cost of sending an answer, and the order when places are few. The store is real, the receiver is not.
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { systemPlatform } from '../../../src/infra/platform/index.js';
-import { systemRandom, systemTime, type Time } from '../../../cluster/index.js';
+import { systemTime, type Time } from '../../../cluster/index.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
-import { createSealer } from '../../../src/infra/sealing/index.js';
-import { type BatchWriters, openStore, type Store, StoreError } from '../../../src/infra/storage/index.js';
-import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
+import { openStore } from '../../../src/infra/storage/index.js';
 import { insertDelivery, type NewDelivery } from '../../../src/automation/outbox/deliveries.store.js';
-import { deliveryRows } from '../../../src/automation/outbox/delivery-rows.js';
 import { type QueueState, queueTarget } from '../../../src/automation/outbox/delivery-queue-target.js';
-import { EgressError } from '../../../src/infra/egress/index.js';
 import { attemptMs } from '../../../src/automation/outbox/attempts.js';
-import { holdMs, Sender, type SenderParts } from '../../../src/automation/outbox/sender.js';
-import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
-import { type EndedMessage, EndedMessages, finished } from '../../support/builders/ended-messages.js';
+import { holdMs } from '../../../src/automation/outbox/sender.js';
+import { type EndedMessage, EndedMessages } from '../../support/builders/ended-messages.js';
+import { seal, sending, sendingOn } from '../../support/builders/sending.js';
 import { eventually } from '../../support/clocks/eventually.js';
 
 const messages = new EndedMessages(test);
-const seal = new MessageSealer(createSealer({ masterKey: randomBytes(32), random: systemPlatform.random }));
 
-interface Given {
-  /** Between chunks. */
-  readonly delayMs?: number;
-  readonly answer?: () => Promise<number>;
-  readonly store?: Store;
-  readonly time?: Time;
-  readonly mayAct?: () => boolean;
-  /** So many looks at the queue fail. */
-  readonly failsToRecord?: number;
-}
-
-function sending(t: ExecutionContext, given: Given = {}) {
-  const { delayMs = 0, answer = async () => 200, time = systemTime, mayAct = () => true } = given;
-  const rows: string[] = [];
-  const sent: string[] = [];
-  const egress: SenderParts['egress'] = {
-    fetchGuarded: async ({ headers, url, mayBegin }) => {
-      if (mayBegin?.() === false) throw new EgressError('withdrawn', 'not sent', { neverSent: true });
-      sent.push(String(headers?.['idempotency-key']));
-      return {
-        status: await answer(),
-        headers: {},
-        url: String(url),
-        body: Buffer.alloc(0),
-        truncated: false,
-      };
-    },
-  };
-  const parsed = parseTriggerConfig('webhook', {
-    auth: { type: 'none' },
-    execution: {
-      mode: 'async',
-      callback: { url: 'https://receiver.example/' },
-      split_config: { enabled: true, max_chunk_size: 100, inter_chunk_delay_ms: delayMs },
-    },
-  });
-  const unasked = (what: string) => () => Promise.reject(new Error(`${what} was asked`));
-  const sender = new Sender({
-    rows:
-      given.store === undefined
-        ? {
-            dueSessions: unasked('a look for sessions'),
-            begin: unasked('a claim'),
-            isUnderWay: unasked('a look for attempts'),
-          }
-        : deliveryRows(given.store),
-    writers: counting(messages.writers, rows, given.failsToRecord),
-    ids: systemPlatform.ids,
-    live: {
-      get: async (id) => ({ id, scope: tenantScope(id), parsed, secrets: [], formerSecretUntilMs: 0 }),
-    },
-    seal,
-    senderBlocks: { closedFor: async () => undefined },
-    feed: { subscribe: () => () => undefined },
-    blockTopics: [],
-    vault: { resolve: unasked('the vault') },
-    channels: { twilio: '', whatsapp_cloud: '', slack: '' },
-    egress,
-    operatorEgress: egress,
-    mail: { send: unasked('the mail server') },
-    addresses: { sendingAs: unasked('an address'), requireSender: unasked('an address') },
-    measures: { attempted: () => undefined },
-    time,
-    mayAct,
-    random: systemRandom,
-    scopeOf: tenantScope,
-    report: (attempted, error) => {
-      if (given.failsToRecord === undefined) t.fail(`${attempted}: ${String(error)}`);
-    },
-  });
-  t.teardown(() => sender.stop());
-  const end = (one: EndedMessage, chunks: number): Promise<void> => {
-    const { answer: put, ...row } = finished(one, chunks);
-    const scope = tenantScope(one.tenant_id);
-    const content = { chunks: Array.from({ length: chunks }, () => 'text'), context: {}, manual: false };
-    return sender.finish(scope, row, put && { ...put, sealed: seal.seal(scope, content) });
-  };
-  return { sender, rows, sent, end };
-}
-
-/** The same, and reports the writes. */
-function counting(writers: BatchWriters, rows: string[], fails = 0): Pick<BatchWriters, 'writer'> {
-  let left = fails;
-  return {
-    writer: (target, options) => {
-      const writer = writers.writer(target, options);
-      return {
-        get depth() {
-          return writer.depth;
-        },
-        drained: () => writer.drained(),
-        write: (row) => {
-          rows.push(target.name);
-          if (target.name !== sendingOn || left === 0) return writer.write(row);
-          left -= 1;
-          return Promise.reject(new StoreError('unavailable', 'The database is away'));
-        },
-      };
-    },
-  };
-}
-
-const [finishing, sendingOn] = ['batch_finish_trigger_messages', 'batch_send_on_answers'];
+const finishing = 'batch_finish_trigger_messages';
 const delivered = { inbox: 'done', deliveries: ['delivered'], shown: 'delivered' };
 
 test('a plain answer costs two rows of batches and no transaction', async (t) => {
-  const { rows, sent, end } = sending(t);
+  const { rows, sent, end } = sending(t, messages);
   const one = await messages.message(await messages.tenant());
   await end(one, 1);
   await eventually(async () => (await messages.attempts(one)).join() === '1.1 200');
@@ -145,7 +37,7 @@ async function heldOf({ session_id }: EndedMessage): Promise<unknown> {
 }
 
 test('an attempt whose end could not be recorded is not made again by itself', async (t) => {
-  const { rows, sent, end } = sending(t, { failsToRecord: 1 });
+  const { rows, sent, end } = sending(t, messages, { failsToRecord: 1 });
   const one = await messages.message(await messages.tenant());
   await end(one, 1);
   await eventually(() => rows.filter((name) => name === sendingOn).length >= 2, { what: 'another look' });
@@ -154,7 +46,7 @@ test('an attempt whose end could not be recorded is not made again by itself', a
 });
 
 test('a process that has lost its lease since the claim sends nothing and leaves the answer to others', async (t) => {
-  const { rows, sent, end } = sending(t, { mayAct: () => false });
+  const { rows, sent, end } = sending(t, messages, { mayAct: () => false });
   const one = await messages.message(await messages.tenant());
   await end(one, 1);
   await eventually(() => rows.includes(sendingOn), { what: 'the queue is looked at again' });
@@ -167,7 +59,7 @@ test('a sender that was frozen between claim and request sends nothing, whicheve
   for (const clock of ['wallMs', 'monotonicMs'] as const) {
     let aheadMs = 0;
     const time: Time = { ...systemTime, [clock]: () => systemTime[clock]() + aheadMs };
-    const { rows, sent, end } = sending(t, {
+    const { rows, sent, end } = sending(t, messages, {
       time,
       // The last look: the claim was made, and the process is frozen.
       mayAct: () => {
@@ -184,7 +76,7 @@ test('a sender that was frozen between claim and request sends nothing, whicheve
 });
 
 test('each further chunk costs one more row if chunks follow at once', async (t) => {
-  const { rows, sent, end } = sending(t);
+  const { rows, sent, end } = sending(t, messages);
   const one = await messages.message(await messages.tenant());
   await end(one, 3);
   await eventually(async () => (await messages.attempts(one)).join() === '1.1 200,2.1 200,3.1 200');
@@ -197,7 +89,7 @@ test('each further chunk costs one more row if chunks follow at once', async (t)
 });
 
 test('chunks with a pause between them wait for it on this process', async (t) => {
-  const { sent, end } = sending(t, { delayMs: 500 });
+  const { sent, end } = sending(t, messages, { delayMs: 500 });
   const one = await messages.message(await messages.tenant());
   await end(one, 2);
   await eventually(async () => (await messages.attempts(one)).join() === '1.1 200,2.1 200');
@@ -211,7 +103,7 @@ test('chunks with a pause between them wait for it on this process', async (t) =
 });
 
 test('answers of one session follow one another, whichever turn ends first', async (t) => {
-  const { sent, end } = sending(t);
+  const { sent, end } = sending(t, messages);
   const tenantId = await messages.tenant();
   const older = await messages.message(tenantId);
   const younger = await messages.message(tenantId, older.session_id);
@@ -228,7 +120,7 @@ test('answers of one session follow one another, whichever turn ends first', asy
 test('an answer waits for the one that its session is sending', async (t) => {
   let release: () => void = () => undefined;
   const released = new Promise<void>((resolve) => void (release = resolve));
-  const { sent, end } = sending(t, { answer: () => released.then(() => 200) });
+  const { sent, end } = sending(t, messages, { answer: () => released.then(() => 200) });
   const tenantId = await messages.tenant();
   const one = await messages.message(tenantId);
   const other = await messages.message(tenantId, one.session_id);
@@ -243,7 +135,7 @@ test('an answer waits for the one that its session is sending', async (t) => {
 
 test('an answer without a free place waits without an attempt that would expire', async (t) => {
   const releases: (() => void)[] = [];
-  const { sent, end } = sending(t, {
+  const { sent, end } = sending(t, messages, {
     answer: () => new Promise((resolve) => void releases.push(() => resolve(200))),
   });
   const tenantId = await messages.tenant();
@@ -276,7 +168,7 @@ async function halfSent(t: ExecutionContext) {
   };
   const store = await openStore({ databaseUrl: messages.url });
   t.teardown(() => store.close());
-  const { sender, sent } = sending(t, { delayMs, store, time });
+  const { sender, sent } = sending(t, messages, { delayMs, store, time });
   const scope = tenantScope(await messages.tenant());
   const [id, sessionId] = [randomUUID(), randomUUID()];
   const put = (deliveryId: string, chunks: readonly string[], heldMs: number): Promise<boolean> => {

@@ -14,15 +14,10 @@ export const actors = [
     'cluster/activation/actor-table.ts',
     [
       {
-        id: 'loaded-after-a-move-stays',
-        rule: 'An actor whose slot moved during its load ends.',
-        find: `    if (!this.#host.owns(cell.slot)) {
-      this.#moveOut(cell, 'moved');
-      return;
-    }
-    this.#loop`,
-        replace: `    this.#loop`,
-        escapes: `a change of view itself ends every load of a lost slot, so this second check has no case of its own`,
+        id: 'load-outlives-a-move',
+        rule: 'A load ends with the change of view that takes its slot away.',
+        find: `    if (cell.state === 'loading' || !cell.busy) {`,
+        replace: `    if (cell.state !== 'loading' && !cell.busy) {`,
       },
       {
         id: 'actors-stay-after-a-move',
@@ -60,7 +55,7 @@ export const actors = [
         rule: 'The stamp of a process that is surely gone is ignored.',
         find: `        process === this.#host.process || this.#host.surelyGone(process),`,
         replace: `        process === this.#host.process,`,
-        escapes: `the handoff reports such a process as released at once; the check only saves that round`,
+        tests: ['test/unit/cluster/moving.test.ts'],
       },
       {
         id: 'every-stamp-ignored',
@@ -86,7 +81,6 @@ export const actors = [
         rule: 'A load that ends after its cell was given up makes no actor.',
         find: `      if (cell.state !== 'loading' || loading.outcome === 'unwanted') {`,
         replace: `      if (loading.outcome === 'unwanted') {`,
-        escapes: `the kind asks in the same tick whether the actor is still wanted`,
       },
       {
         id: 'fenced-actor-stays',
@@ -152,16 +146,18 @@ export const actors = [
         rule: 'The turns of an actor run in their order of arrival.',
         find: `    if (isFree && this.#dispatcher.mayStartNow()) this.#run(cell, call);`,
         replace: `    if (cell.state === 'ready' && cell.running === undefined) this.#run(cell, call);`,
+        tests: ['test/unit/cluster/turns.test.ts'],
       },
       {
-        id: 'ending-actor-admits',
-        rule: 'A moving actor answers new turns with "moved".',
-        find: `    if (cell.state === 'ending') {
+        id: 'ending-actor-refuses',
+        rule: 'A call for an actor whose slot came back during a turn waits for the end of that turn.',
+        find: `    const isFree = cell.state`,
+        replace: `    if (cell.state === 'ending') {
       call.fail(new ClusterError('moved', \`\${cell.kind.name} is moving\`, { notBegun: true }));
       return;
-    }`,
-        replace: ``,
-        escapes: `the call waits and fails as moved when the turn ends, a moment later than otherwise`,
+    }
+    const isFree = cell.state`,
+        tests: ['test/unit/cluster/moving.test.ts'],
       },
       {
         id: 'moved-actor-never-ends',

@@ -69,6 +69,7 @@ export const leases = [
       rule: 'A renewal sent while its sender may promise does not call it free.',
       find: `this.#promises.statedMs(this.#isMember() && this.#contact.isAway())`,
       replace: `this.#promises.statedMs(!this.#isMember() && this.#contact.isAway())`,
+      tests: ['test/unit/cluster/membership/confirming.test.ts'],
     },
     {
       id: 'promise-not-in-departure',
@@ -115,13 +116,14 @@ export const leases = [
       rule: 'Confirmations count only for the view that they were asked for.',
       find: `if (this.#isOver() || !sameView(view, this.#view)) return;`,
       replace: `if (this.#isOver()) return;`,
-      escapes: `a view is adopted only after a renewal, which extends the right to act further than the older confirmation`,
+      tests: ['test/unit/cluster/membership/confirming.test.ts'],
     },
     {
       id: 'confirmed-after-the-right-ended',
       rule: 'A confirmation does not bring back a right to act that has run out.',
       find: `if (!confirmed || !this.mayAct()) return;`,
       replace: `if (!confirmed || this.#standing === 'fenced') return;`,
+      tests: ['test/unit/cluster/membership/confirming.test.ts'],
     },
     {
       id: 'confirmation-counts-from-its-end',
@@ -156,14 +158,14 @@ export const leases = [
       rule: 'A view is followed only if its number is higher.',
       find: `if (view.number <= this.#view.number || this.#isOver()) return;`,
       replace: `if (view.number === this.#view.number || this.#isOver()) return;`,
-      escapes: `an older view in Redis is replaced by the own one before it reaches this check`,
+      tests: ['test/unit/cluster/membership/who-changes-the-view.test.ts'],
     },
     {
       id: 'member-counts-as-gone',
       rule: 'A member of the view is not gone.',
       find: `    if (process === this.self.process || includes(this.#view, process)) return false;`,
       replace: `    if (process === this.self.process) return false;`,
-      escapes: `certainty does not rest on the view; the check only spares the question`,
+      tests: ['test/unit/cluster/membership/who-changes-the-view.test.ts'],
     },
     {
       id: 'gone-without-certainty',
@@ -199,19 +201,21 @@ export const leases = [
       rule: 'A view changes only while the process that changes it reaches Redis.',
       find: `!this.#isOver() && !this.#contact.isAway() && this.mayAct(),`,
       replace: `!this.#isOver() && this.mayAct(),`,
-      escapes: `a process that is away makes no view, because the poll before it does not count`,
+      tests: ['test/unit/cluster/membership/who-changes-the-view.test.ts'],
     },
     {
       id: 'leaver-changes-the-view',
       rule: 'A leaving process does not change the view.',
       find: `this.#isWorker() && !this.#leaving && !this.#isOver() && !this.#contact`,
       replace: `this.#isWorker() && !this.#isOver() && !this.#contact`,
+      tests: ['test/unit/cluster/membership/who-changes-the-view.test.ts'],
     },
     {
       id: 'bound-process-counts-as-free',
       rule: 'A process with an unexpired promise is not free itself.',
       find: `!this.#contact.isAway() && this.#promises.remainingMs() === 0;`,
       replace: `!this.#contact.isAway();`,
+      tests: ['test/unit/cluster/membership/who-changes-the-view.test.ts'],
     },
   ]),
   ...mutantsOf('cluster/membership/promises.ts', [
@@ -252,6 +256,7 @@ export const leases = [
       rule: 'An answer that arrives out of order does not shorten the right to act.',
       find: `if (this.#from === undefined || from.monotonicMs > this.#from.monotonicMs) this.#from = from;`,
       replace: `this.#from = from;`,
+      tests: ['test/unit/cluster/membership/lease-clock.test.ts'],
     },
   ]),
   ...mutantsOf('cluster/membership/peer-confirmation.ts', [
@@ -293,6 +298,7 @@ export const leases = [
       rule: 'Only the asked process itself can confirm.',
       find: `answer.reply.confirmed && answer.reply.from === peer.process;`,
       replace: `answer.reply.confirmed;`,
+      tests: ['test/unit/cluster/membership/peer-confirmation.test.ts'],
     },
     {
       id: 'any-reply-confirms',

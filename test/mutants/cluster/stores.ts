@@ -32,11 +32,7 @@ export const stores = [
       },
     ],
     {
-      tests: [
-        'test/integration/cluster/membership/redis-member-store.test.ts',
-        'test/integration/cluster/fencing/',
-        'test/integration/cluster/membership/',
-      ],
+      tests: ['test/integration/cluster/fencing/postgres-fence-store.test.ts'],
       simulations: [],
     },
   ),

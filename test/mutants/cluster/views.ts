@@ -32,6 +32,7 @@ export const views = [
       rule: 'Doubt about an awaited process leads to a seizure.',
       find: `    return isAwaited ? this.doubt(seized)`,
       replace: `    return !isAwaited ? this.doubt(seized)`,
+      tests: ['test/unit/cluster/membership/electorate.test.ts'],
     },
     {
       id: 'few-renewals-suffice',
@@ -44,12 +45,14 @@ export const views = [
       rule: 'The promises of a process that has ended must have expired before it counts as gone.',
       find: `time.monotonicMs() - end.knownMs >= config.leaseActMs + config.leaseMarginMs;`,
       replace: `time.monotonicMs() - end.knownMs >= 0;`,
+      tests: ['test/unit/cluster/membership/electorate.test.ts'],
     },
     {
       id: 'removed-lease-proves-the-end',
       rule: 'A removed lease is no proof that its process has stopped acting.',
       find: `    const end = gone.end(process);`,
       replace: `    const end = (observer.vanishedMs(process) ?? 0) > 4_000 ? { wasFree: true, knownMs: 0 } : gone.end(process);`,
+      tests: ['test/unit/cluster/membership/electorate.test.ts'],
     },
   ]),
   ...mutantsOf('cluster/membership/gone-processes.ts', [
@@ -146,12 +149,14 @@ export const views = [
       rule: 'A process reads a number that another seized before it died.',
       find: `    if (time.monotonicMs() - this.#readAtMs >= config.seizedReadMs) void this.#readOrSeize(undefined);`,
       replace: ``,
+      tests: ['test/unit/cluster/membership/seizures.test.ts'],
     },
     {
       id: 'returned-processes-delay-a-seizure',
       rule: 'A process that renews again and is only bound by a promise does not delay a seizure.',
       find: `observer.silentMs(process) < config.memberStoreAwayMs;`,
       replace: `observer.silentMs(process) < 0;`,
+      tests: ['test/unit/cluster/membership/seizures.test.ts'],
     },
   ]),
   ...mutantsOf('cluster/membership/removal.ts', [
@@ -181,12 +186,14 @@ export const views = [
     )`,
       replace: `      !this.#context.mayChange()
     )`,
+      tests: ['test/unit/cluster/membership/removal.test.ts'],
     },
     {
       id: 'renewal-does-not-refute',
       rule: 'A renewal after a refusal refutes it.',
       find: `    if (refusal === undefined || (lease !== undefined && lease.renewals !== refusal.renewals))`,
       replace: `    if (refusal === undefined || lease?.renewals === -1)`,
+      tests: ['test/unit/cluster/membership/removal.test.ts'],
     },
     {
       id: 'suspects-not-probed',
@@ -194,6 +201,7 @@ export const views = [
       find: `    else void this.#probe(member);
   }`,
       replace: `  }`,
+      tests: ['test/unit/cluster/membership/membership.test.ts'],
     },
     {
       id: 'refused-probe-ignored',
@@ -201,6 +209,7 @@ export const views = [
       find: `      if (answer.outcome === 'refused') this.reportRefused(member.process);
       else this`,
       replace: `      if (answer.outcome !== 'refused') this`,
+      tests: ['test/unit/cluster/membership/membership.test.ts'],
     },
     {
       id: 'exit-kept-to-itself',
@@ -210,12 +219,14 @@ export const views = [
     void`,
       replace: `    this.#context.gone.add(process, 'reported');
     void`,
+      tests: ['test/unit/cluster/membership/membership.test.ts'],
     },
     {
       id: 'newcomers-not-notified',
       rule: 'The first two members that shared a view with a dead process notify the others.',
       find: `if (notifiers.some((member) => member.process === this.#context.self.process)) this.#notifyGone(process);`,
       replace: `if (notifiers.length < 0) this.#notifyGone(process);`,
+      tests: ['test/unit/cluster/membership/membership.test.ts'],
     },
   ]),
   ...mutantsOf('cluster/membership/view-maker.ts', [
@@ -227,31 +238,35 @@ export const views = [
         return observer.hasDeparted(process) || (lease !== undefined && lease.holds <= base.number);
       });`,
       replace: `      return isOld || base.members.length > 0;`,
-      escapes: `silence under a new generation is counted from its start, so that a missing process stays in the view for as long`,
+      tests: ['test/unit/cluster/membership/view-maker.test.ts'],
     },
     {
       id: 'newer-view-held-elsewhere',
       rule: 'A new generation is not settled while a lease names a newer view than the one in Redis.',
       find: `(lease !== undefined && lease.holds <= base.number);`,
       replace: `lease !== undefined;`,
+      tests: ['test/unit/cluster/membership/view-maker.test.ts'],
     },
     {
       id: 'first-view-without-proof',
       rule: 'A first view under a new generation needs proof that there was none before.',
       find: `    return this.#firstNumber === 1;`,
       replace: `    return this.#firstNumber > 0;`,
+      tests: ['test/unit/cluster/membership/view-maker.test.ts'],
     },
     {
       id: 'void-view-kept',
       rule: 'Two views with one number are both void and need a new number.',
       find: `    const isVoid = own.number === base.number && own.hash !== base.hash;`,
       replace: `    const isVoid = own.number < base.number && own.hash === '';`,
+      tests: ['test/unit/cluster/membership/view-maker.test.ts'],
     },
     {
       id: 'outdated-number-kept',
       rule: 'After a seizure whose victims came back the view gets a higher number.',
       find: `!isVoid && !this.#isOutdated(base) ? undefined`,
       replace: `!isVoid ? undefined`,
+      tests: ['test/unit/cluster/membership/view-maker.test.ts'],
     },
     {
       id: 'opposition-ignored',
@@ -261,36 +276,49 @@ export const views = [
       return;
     }`,
       replace: `    if (processes.length > 0) this.#context.emit({ event: 'opposed', by: processes });`,
+      tests: ['test/unit/cluster/membership/view-maker.test.ts'],
+    },
+    {
+      id: 'opposition-meanwhile-ignored',
+      rule: 'A view is published only if nothing opposes it by the time that its number has come.',
+      find: `if (!this.#context.mayChange() || this.#context.opposition().processes.length > 0) return;`,
+      replace: `if (!this.#context.mayChange()) return;`,
+      tests: ['test/unit/cluster/membership/view-maker.test.ts'],
     },
     {
       id: 'number-from-redis',
       rule: 'View numbers come from PostgreSQL.',
       find: `    const number = await this.#nextNumber(base);`,
       replace: `    const number = viewNumber(base.number + 1);`,
+      tests: ['test/unit/cluster/membership/view-maker.test.ts'],
     },
     {
       id: 'old-prepared-number',
       rule: 'A number that was taken long ago is discarded.',
       find: `    return ageMs < this.#context.config.leaseMs ? prepared.number : undefined;`,
       replace: `    return ageMs >= 0 ? prepared.number : undefined;`,
+      tests: ['test/unit/cluster/membership/view-maker.test.ts'],
     },
     {
       id: 'silent-member-stays',
       rule: 'A silent process leaves the view.',
       find: `      return !isLeaving && observer.vanishedMs(process) === undefined && !isSilent;`,
       replace: `      return !isLeaving && !isSilent;`,
+      tests: ['test/unit/cluster/membership/view-maker.test.ts'],
     },
     {
       id: 'leaving-member-stays',
       rule: 'A leaving process leaves the view.',
       find: `      return !isLeaving && observer.vanishedMs`,
       replace: `      return (!isLeaving || observer.silentMs(process) < 1_000_000) && observer.vanishedMs`,
+      tests: ['test/unit/cluster/membership/view-maker.test.ts'],
     },
     {
       id: 'changes-not-gathered',
       rule: 'Changes within a short time share one view.',
       find: `    const delayMs = Math.max(0, Math.min(gatherMs, latestMs)) + this.#rank() * config.viewRankDelayMs;`,
       replace: `    const delayMs = 0 * Math.max(0, Math.min(gatherMs, latestMs)) + this.#rank() * 0;`,
+      tests: ['test/unit/cluster/membership/view-maker.test.ts'],
     },
   ]),
   ...mutantsOf('cluster/membership/observer.ts', [
@@ -299,6 +327,7 @@ export const views = [
       rule: 'Silence is measured from the answer that showed a renewal to the start of a later poll.',
       find: `    if (track !== undefined) return this.#last.startedMs - track.changedMs;`,
       replace: `    if (track !== undefined) return this.#last.receivedMs - (track.earlierMs ?? track.changedMs);`,
+      tests: ['test/unit/cluster/membership/observer.test.ts'],
     },
     {
       id: 'new-generation-keeps-silence',
@@ -306,54 +335,63 @@ export const views = [
       find: `      this.#tracks.clear();
       this.#unseen.clear();`,
       replace: ``,
+      tests: ['test/unit/cluster/membership/observer.test.ts'],
     },
     {
       id: 'unseen-process-silent-at-once',
       rule: 'A process never seen is silent only once a later poll does not show it.',
       find: `    return this.#polls >= asked + 2;`,
       replace: `    return this.#polls >= asked;`,
+      tests: ['test/unit/cluster/membership/observer.test.ts'],
     },
     {
       id: 'gap-counts-as-silence',
       rule: 'Time in which the observer could not poll does not count as silence of others.',
       find: `    return Math.min(this.silentMs(process), this.#last.startedMs - this.#observingSinceMs);`,
       replace: `    return this.silentMs(process);`,
+      tests: ['test/unit/cluster/membership/observer.test.ts'],
     },
     {
       id: 'bound-lease-counts-as-free',
       rule: 'A lease that states a promise does not show a free process.',
       find: `    return track.lease.promisedMs === 0 && nowMs`,
       replace: `    return nowMs`,
+      tests: ['test/unit/cluster/membership/observer.test.ts'],
     },
     {
       id: 'late-renewal-counts-as-fresh',
       rule: 'The time until Redis executed a renewal does not count.',
       find: `track.earlierMs + awayMs - track.lease.lateMs;`,
       replace: `track.earlierMs + awayMs;`,
+      tests: ['test/unit/cluster/membership/observer.test.ts'],
     },
     {
       id: 'free-for-ever',
       rule: 'A renewal shows a free process only as long as its sender would not confirm others.',
       find: ` && nowMs < track.earlierMs + awayMs - track.lease.lateMs;`,
       replace: ` && nowMs >= track.earlierMs;`,
+      tests: ['test/unit/cluster/membership/observer.test.ts'],
     },
     {
       id: 'vanished-lease-counts-as-free',
       rule: 'A removed lease shows no free process.',
       find: `    if (track?.earlierMs === undefined || track.vanishedMs !== undefined) return false;`,
       replace: `    if (track?.earlierMs === undefined) return false;`,
+      tests: ['test/unit/cluster/membership/observer.test.ts'],
     },
     {
       id: 'departed-but-bound',
       rule: 'Promises of a departed process must expire too.',
       find: `    return departed.promisedMs === 0 || nowMs - departed.seenMs >= departed.promisedMs + marginMs;`,
       replace: `    return nowMs - departed.seenMs >= -marginMs;`,
+      tests: ['test/unit/cluster/membership/observer.test.ts'],
     },
     {
       id: 'older-answer-counts',
       rule: 'An answer that was requested before the last one is skipped.',
       find: `    if (this.#last !== undefined && poll.startedMs < this.#last.startedMs) return undefined;`,
       replace: ``,
+      tests: ['test/unit/cluster/membership/observer.test.ts'],
     },
   ]),
 ];

@@ -1,7 +1,7 @@
 import { mutantsOf } from '../mutant.js';
 
 const fence = 'cluster/fencing/postgres/fence-store.ts';
-const fencing = { tests: ['test/integration/cluster/fencing/'] };
+const fencing = { tests: ['test/integration/cluster/fencing/postgres-fence-store.test.ts'] };
 
 /** What is written under a fence. */
 export const writes = [

@@ -173,6 +173,7 @@ export const claims = [
       for update of r skip locked)`,
         replace: `      where r.state = 'running'
       for update of r skip locked)`,
+        tests: ['test/integration/infra/claims/void-claims.test.ts'],
       },
       {
         id: 'claim-without-a-hold',
@@ -219,18 +220,21 @@ export const claims = [
         find: `    if (known !== undefined) return known;
     this.#pacer`,
         replace: `    this.#pacer`,
+        tests: ['test/integration/automation/inbox-runner.test.ts'],
       },
       {
         id: 'poison-message-never-given-up',
         rule: 'A message whose processes died too often is given up.',
         find: `        if (row.attempts > attemptsMax && (await turns.outcomeOf(item)) === undefined) {`,
         replace: `        if (row.attempts > attemptsMax * 1_000 && (await turns.outcomeOf(item)) === undefined) {`,
+        tests: ['test/integration/automation/inbox-runner.test.ts'],
       },
       {
         id: 'ended-turn-given-up',
         rule: 'A message whose turn has ended is not given up.',
         find: `        if (row.attempts > attemptsMax && (await turns.outcomeOf(item)) === undefined) {`,
         replace: `        if (row.attempts > attemptsMax) {`,
+        tests: ['test/integration/automation/inbox-runner.test.ts'],
       },
       {
         id: 'store-failure-loses-a-message',
@@ -243,6 +247,7 @@ export const claims = [
         rule: 'A message that its session refuses for now is put off.',
         find: `(error.retry === 'later' && error.code !== 'quota_exceeded' && item.ageMs < patienceMs)`,
         replace: `(error.retry === 'later' && item.ageMs < 0)`,
+        tests: ['test/integration/automation/inbox-runner.test.ts'],
       },
       {
         id: 'denied-sender-runs',
@@ -251,6 +256,7 @@ export const claims = [
       ?`,
         replace: `    const { turn, record } = denied && item.attempts < 0
       ?`,
+        tests: ['test/integration/automation/inbox-runner.test.ts'],
       },
       {
         id: 'unknown-end-dropped',

@@ -72,8 +72,14 @@ export class MemberNode {
   alive = true;
   reachesStore = true;
   reachesNumbers = true;
+  /** Renewals have a connection of their own, which may be lost alone. */
+  canRenew = true;
   /** How long its steps to the store are on their way, as behind a proxy that resends them. */
   stepsLateMs = 0;
+  /** How much longer than usual the answers of both stores are on their way. */
+  answersLateMs = 0;
+  /** How much longer than usual its questions to the durable store are on their way. */
+  numbersLateMs = 0;
   fencedAtMs: number | undefined;
 
   constructor(world: MemberWorld, member: Member) {
@@ -82,13 +88,18 @@ export class MemberNode {
     this.time = new NodeTime(world.time);
     const transit: Transit = (step) =>
       this.#travel(step, () => this.reachesStore && world.storeUp, this.stepsLateMs);
-    const numbers: Transit = (step) => this.#travel(step, () => this.reachesNumbers);
+    const numbers: Transit = (step) => this.#travel(step, () => this.reachesNumbers, this.numbersLateMs);
+    const store = changingStore(
+      () => world.storeOf(this),
+      (members) => members.client(transit, this.time),
+    );
+    const lost = new ClusterError('membership_unavailable', 'the connection of the renewals is lost');
     const parts: MembershipParts = {
       self: member,
-      store: changingStore(
-        () => world.storeOf(this),
-        (members) => members.client(transit, this.time),
-      ),
+      store: {
+        ...store,
+        renew: (...given) => (this.canRenew ? store.renew(...given) : Promise.reject(lost)),
+      },
       numbers: world.numbers.client(numbers),
       probe: world.probeOf(this),
       time: this.time,
@@ -141,7 +152,7 @@ export class MemberNode {
           return;
         }
         const result = step();
-        this.time.after(0.2 + random.fraction(), () => {
+        this.time.after(0.2 + random.fraction() + this.answersLateMs, () => {
           if (reaches()) resolve(result);
           else reject(new ClusterError('membership_unavailable', 'the answer was lost'));
         });

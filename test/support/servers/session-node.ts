@@ -45,6 +45,8 @@ export interface SessionNodeOptions {
   readonly name: string;
   readonly turns?: SessionActorParts['turns'];
   readonly time?: Time;
+  /** How the agent is found; at once if it is not given. */
+  readonly runnableAgent?: () => Promise<RunnableAgent>;
   /** Stands between the node and its store. */
   readonly over?: (store: SessionStore) => SessionStore;
 }
@@ -59,13 +61,13 @@ export async function echoingAgent(bench: TurnsBench): Promise<RunnableAgent> {
 export function sessionKind(
   commits: SessionCommits,
   self: SessionActorParts['self'],
-  options: Pick<SessionNodeOptions, 'bench' | 'agent' | 'turns' | 'time'>,
+  options: Pick<SessionNodeOptions, 'bench' | 'agent' | 'turns' | 'time' | 'runnableAgent'>,
 ): ActorKindOf<SessionService> {
-  const { bench, agent, turns = bench.turns, time = systemTime } = options;
+  const { bench, agent, turns = bench.turns, time = systemTime, runnableAgent = () => agent } = options;
   const tenant = { scope: bench.scope, limits: limitsOf('enterprise', {}), suspended: false };
   return sessionActor(commits, {
     turns,
-    agents: { runnableAgent: () => agent, agentVersion: () => Promise.resolve(agent.snapshot) },
+    agents: { runnableAgent, agentVersion: () => Promise.resolve(agent.snapshot) },
     tenantAtWork: () => tenant,
     atWork: new TurnsAtWork(),
     onTurnBegun: () => undefined,

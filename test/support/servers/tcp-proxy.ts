@@ -21,6 +21,8 @@ export class TcpProxy {
   cutsLeft = Number.POSITIVE_INFINITY;
   /** The change of a request on its way, as by a network or pooler that garbles it. */
   alter: (question: Buffer) => Buffer = (question) => question;
+  /** The same of an answer. */
+  alterAnswer: (answer: Buffer) => Buffer = (answer) => answer;
   readonly #target: URL;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -85,7 +87,7 @@ export class TcpProxy {
     });
     server.on('data', (bytes) => {
       if (this.mode === 'cut-at-answer' || this.mode === 'down') cut();
-      else if (this.mode !== 'silent') client.write(bytes);
+      else if (this.mode !== 'silent') client.write(this.alterAnswer(bytes));
     });
   }
 }

@@ -4,12 +4,13 @@ import { type Activation, volatileActor } from '../../../cluster/activation/kind
 import { clusterConfig } from '../../../cluster/config.js';
 import { processId } from '../../../cluster/ids/ids.js';
 import { FrameWriter } from '../../../cluster/links/frame-writer.js';
-import type { Frame, Pipe } from '../../../cluster/links/pipe.js';
+import type { Frame } from '../../../cluster/links/pipe.js';
 import { Departures } from '../../../cluster/membership/departures.js';
 import { ScriptedMembers } from '../../../cluster/simulation/scripted-membership.js';
 import { sleep } from '../../../cluster/time/time.js';
 import { VirtualTime } from '../../../cluster/simulation/virtual-time.js';
 import { CounterServiceDefinition } from '../../../generated/troupe/examples/v1/counter.js';
+import { recordedPipe } from '../../support/builders/recorded-pipe.js';
 import { SimulatedCluster } from '../../support/servers/simulated-cluster.js';
 
 function memberOf(name: string) {
@@ -139,19 +140,7 @@ test('every process that left any view is waited for, and none twice', async (t)
 
 test('no frame leaves a process that may not act, and its link is told', async (t) => {
   const time = new VirtualTime();
-  const sent: Frame[] = [];
-  const pipe: Pipe = {
-    binding: () => new Uint8Array(),
-    trust() {},
-    write: (frames) => {
-      sent.push(...frames);
-      return true;
-    },
-    close() {},
-    onFrames() {},
-    onDrain() {},
-    onClose() {},
-  };
+  const { pipe, sent } = recordedPipe();
   let acts = true;
   let lapses = 0;
   const writer = new FrameWriter(

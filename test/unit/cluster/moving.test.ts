@@ -1,100 +1,12 @@
 import test from 'ava';
-import { durableActor } from '../../../cluster/activation/kind.js';
+import { deactivated, durableActor } from '../../../cluster/activation/kind.js';
 import { ClusterError } from '../../../cluster/errors.js';
-import { durableCounter, volatileCounter } from '../../../cluster/example/counter.js';
+import { volatileCounter } from '../../../cluster/example/counter.js';
 import { GroupCommit } from '../../../cluster/fencing/group-commit.js';
 import { addressText } from '../../../cluster/ids/ids.js';
-import { CounterTables } from '../../../cluster/simulation/counter-tables.js';
-import { MemoryFenceStore } from '../../../cluster/simulation/fence-store.js';
-import { sleep } from '../../../cluster/time/time.js';
 import { CounterServiceDefinition } from '../../../generated/troupe/examples/v1/counter.js';
+import { moving, MovingCluster } from '../../support/servers/moving-cluster.js';
 import { SimulatedCluster, type SimulatedNode } from '../../support/servers/simulated-cluster.js';
-
-/** Nodes with the durable counter, and with a kind whose long turns stamp their row. */
-class MovingCluster extends SimulatedCluster {
-  readonly tables = new CounterTables();
-  storeMs = 1;
-  readonly store = new MemoryFenceStore(this.tables, this.time, {
-    delayMs: () => this.storeMs,
-    fault: () => 'none',
-  });
-  readonly log: string[] = [];
-  /** The process of each slow actor that was activated. */
-  readonly made: string[] = [];
-  readonly kinds = new Map<SimulatedNode, ReturnType<MovingCluster['durable']>>();
-
-  durable(time = this.time as Parameters<typeof durableCounter>[1], turnMs = 2_000) {
-    const commits = new GroupCommit(this.store, this.config, time, this.random);
-    return {
-      counter: durableCounter(commits, time),
-      slow: durableActor({
-        service: CounterServiceDefinition,
-        name: 'test.Slow',
-        methods: { add: { idempotent: true }, where: { lane: 'control', idempotent: true } },
-        commits,
-        load: (address) => ({ counter: addressText(address) }),
-        create: (activation) => {
-          const { process } = activation;
-          this.made.push(process);
-          return {
-            add: async ({ amount }: { amount: number }) => {
-              await activation.stamp({ set: 'busy', process, forMs: 10_000 });
-              this.log.push(`begin ${amount} at ${process}`);
-              await sleep(time, turnMs);
-              if (amount < 0)
-                throw new ClusterError('write_rejected', 'this turn ends without its last write');
-              const write = { counter: addressText(activation.address), requestId: `${amount}`, sum: amount };
-              await activation.write(write, { stamp: { set: 'free' } });
-              this.log.push(`end ${amount} at ${process}`);
-              return { sum: amount };
-            },
-            read: () => ({ sum: activation.loaded.sum }),
-            where: () => ({ process }),
-            async *count() {},
-          };
-        },
-      }),
-    };
-  }
-
-  async addNode(name: string): Promise<SimulatedNode> {
-    const host = this.host(name);
-    const kinds = this.durable(host.time);
-    const node = await this.add(host, [kinds.counter, kinds.slow]);
-    this.kinds.set(node, kinds);
-    return node;
-  }
-
-  slow(from: SimulatedNode, key: string) {
-    const kinds = this.kinds.get(from);
-    if (kinds === undefined) throw new Error('the node has no kinds');
-    return from.node.actor(kinds.slow, 'acme', key);
-  }
-
-  counter(from: SimulatedNode, key: string) {
-    const kinds = this.kinds.get(from);
-    if (kinds === undefined) throw new Error('the node has no kinds');
-    return from.node.actor(kinds.counter, 'acme', key);
-  }
-
-  /** A key that `before` owns now and `after` owns once `leaving` has left. */
-  keyThatMoves(before: SimulatedNode): string {
-    const kinds = this.kinds.get(before);
-    if (kinds === undefined) throw new Error('the node has no kinds');
-    for (let index = 0; index < 1_000; index += 1) {
-      if (before.node.owns(before.node.slotOf(kinds.slow, 'acme', `m${index}`))) return `m${index}`;
-    }
-    throw new Error('no key moves from that node');
-  }
-}
-
-async function moving() {
-  const cluster = new MovingCluster();
-  const one = await cluster.addNode('n1');
-  const two = await cluster.addNode('n2');
-  await cluster.join();
-  return { cluster, one, two, key: cluster.keyThatMoves(one) };
-}
 
 test('a durable sum is kept when its idle actor moves', async (t) => {
   const { cluster, one, two } = await moving();
@@ -117,6 +29,33 @@ test('an actor whose slot moves during its load is not activated on the old owne
   t.is((await cluster.settle(asked)).sum, 1);
   await cluster.time.advance(2_000);
   t.deepEqual(cluster.made, ['n2']);
+  t.is(one.node.describe().residents, 0);
+});
+
+test('an actor that is given up while it loads is told its end and takes no call', async (t) => {
+  const cluster = new MovingCluster();
+  const log: string[] = [];
+  const kind = durableActor({
+    service: CounterServiceDefinition,
+    name: 'test.Loading',
+    commits: new GroupCommit(cluster.store, cluster.config, cluster.time, cluster.random),
+    load: (address) => ({ counter: addressText(address) }),
+    create: (activation) => {
+      log.push('created');
+      if (log.length === 1) activation.end('moved');
+      return {
+        add: ({ amount }: { amount: number }) => ({ sum: amount }),
+        read: () => ({ sum: 0 }),
+        where: () => ({ process: '' }),
+        async *count() {},
+        [deactivated]: () => void log.push('ended'),
+      };
+    },
+  });
+  const { node } = await cluster.add(cluster.host('n1'), [kind]);
+  await cluster.join();
+  t.is((await cluster.settle(node.actor(kind, 'acme', 'k').add({ amount: 3 }))).sum, 3);
+  t.deepEqual(log, ['created', 'ended', 'created']);
 });
 
 test('a turn that runs while its slot moves ends on the old owner before the new owner starts', async (t) => {
@@ -223,6 +162,34 @@ test('the wait for a turn whose process never answers ends at the deadline of it
   t.true(tookMs > 9_000 && tookMs < 14_000, `${tookMs}`);
 });
 
+test('the stamp of a process that is known to be gone costs no second load', async (t) => {
+  const { cluster, one, two, key } = await moving();
+  const lost = cluster.slow(two, key).add({ amount: 1 });
+  lost.catch(() => undefined);
+  await cluster.time.advance(100);
+  one.host.kill();
+  cluster.members.declareGone(one.member.process);
+  cluster.members.publish([two.member.process]);
+  cluster.storeMs = 400;
+  const second = cluster.slow(two, key).add({ amount: 2 });
+  await cluster.time.until(() => cluster.made.includes('n2'), 1_200);
+  cluster.storeMs = 1;
+  t.is((await cluster.settle(second)).sum, 2);
+});
+
+test('a turn for an actor whose slot moved away and back waits for the running one', async (t) => {
+  const { cluster, one, two, key } = await moving();
+  const first = cluster.slow(one, key).add({ amount: 1 });
+  await cluster.time.advance(100);
+  cluster.members.publish([two.member.process]);
+  await cluster.time.advance(100);
+  cluster.members.publish([one.member.process]);
+  await cluster.time.advance(100);
+  const second = cluster.slow(two, key).add({ amount: 2 });
+  await cluster.settle(Promise.all([first, second]));
+  t.deepEqual(cluster.log, ['begin 1 at n1', 'end 1 at n1', 'begin 2 at n1', 'end 2 at n1']);
+});
+
 test('of two activations of one actor the older is fenced at its next write, and the sum stays correct', async (t) => {
   const { cluster, one, two } = await moving();
   const key = cluster.keyThatMoves(one);
@@ -280,6 +247,32 @@ test('calls to a killed node wait for the next view, and none is lost', async (t
     keys.map(() => 2),
   );
   t.true(two.membership.refused.includes(one.member.process));
+});
+
+test('calls that wait for an owner go on as soon as a view names one', async (t) => {
+  const { cluster, one, two } = await moving();
+  one.host.kill();
+  const calls = Array.from({ length: 20 }, (_, index) =>
+    cluster.counter(two, `c${index}`).add({ amount: 1 }),
+  );
+  await cluster.time.advance(3_000);
+  cluster.members.publish([two.member.process]);
+  const startedMs = cluster.time.monotonicMs();
+  await cluster.settle(Promise.all(calls));
+  const tookMs = cluster.time.monotonicMs() - startedMs;
+  t.true(tookMs <= 100, `${tookMs} ms`);
+});
+
+test('an owner whose view is older than that of its caller waits for the newer one', async (t) => {
+  const { cluster, one, two, key } = await moving();
+  const { membership } = two;
+  // It hears of the view and does not get it.
+  membership.catchUp = () => new Promise<void>(() => {});
+  const view = cluster.members.publish([two.member.process], [one.member.process]);
+  const asked = cluster.counter(one, key).add({ amount: 1 });
+  await cluster.time.advance(600);
+  membership.adopt(view);
+  t.is((await cluster.settle(asked)).sum, 1);
 });
 
 test('a node that loses its lease ends every actor at once, and its calls can be retried', async (t) => {

@@ -175,6 +175,20 @@ test('repeats run one at a time, whatever looks come in between', async (t) => {
   t.true([...rows.rows.values()].every(({ state }) => state === 'done'));
 });
 
+test('a look does not take up work that is being handled', async (t) => {
+  const { time, node, rows, recovery } = setUp();
+  rows.runMs = 5_000;
+  rows.add('w', 5);
+  node.view('me');
+  recovery.start();
+  await time.advance(config.recoveryStableViewMs + 1_000);
+  t.is(rows.running, 1);
+  recovery.hint();
+  await time.advance(2_000);
+  t.is(rows.mostRunning, 1);
+  t.is(rows.rows.get('w')?.attempts, 1);
+});
+
 test('a repeat waits before it runs', async (t) => {
   const { time, node, rows, recovery } = setUp();
   rows.add('w', 5, { attempts: 2 });

@@ -19,11 +19,11 @@ async function threeNodes() {
   });
   const commits = new GroupCommit(store, cluster.config, cluster.time, cluster.random);
   const counter = durableCounter(commits, cluster.time);
-  // The same kind without a resume rule for its streams.
+  // The same kind without a resume rule: its streams may start again, but must not repeat messages.
   const plain = durableActor({
     service: CounterServiceDefinition,
     name: 'test.Plain',
-    methods: { count: { lane: 'control' }, read: { lane: 'control' } },
+    methods: { count: { lane: 'control', idempotent: true }, read: { lane: 'control' } },
     commits,
     load: (address) => ({ counter: addressText(address) }),
     create: () => ({

@@ -45,6 +45,31 @@ test('turns run one at a time in order, while control calls overtake them', asyn
   t.deepEqual(order, ['begin1', 'read', 'end1', 'begin2', 'end2', 'begin3', 'end3']);
 });
 
+test('a call that is made right at the end of a turn does not overtake the waiting ones', async (t) => {
+  const order: number[] = [];
+  const cluster = new SimulatedCluster();
+  const kind = volatileActor({
+    service: CounterServiceDefinition,
+    create: () => ({
+      add: async ({ amount }: { amount: number }) => {
+        order.push(amount);
+        await sleep(cluster.time, 100);
+        return { sum: amount };
+      },
+      read: () => ({ sum: 0 }),
+      where: () => ({ process: '' }),
+      async *count() {},
+    }),
+  });
+  await cluster.add(cluster.host('n1'), [kind]);
+  await cluster.join();
+  const counter = nodeAt(cluster, 0).node.actor(kind, 'acme', 'ordered');
+  const late = counter.add({ amount: 1 }).then(() => counter.add({ amount: 3 }));
+  const waiting = counter.add({ amount: 2 });
+  await cluster.settle(Promise.all([late, waiting]));
+  t.deepEqual(order, [1, 2, 3]);
+});
+
 test('a turn that calls letNextIn still answers only when it returns', async (t) => {
   const order: string[] = [];
   const cluster = new SimulatedCluster();

@@ -4,6 +4,7 @@ import { clusterConfig } from '../../../../cluster/config.js';
 import { GroupCommit } from '../../../../cluster/fencing/group-commit.js';
 import { groupId } from '../../../../cluster/fencing/postgres/fence-store.js';
 import { PostgresNumbers } from '../../../../cluster/fencing/postgres/view-numbers.js';
+import type { Fence } from '../../../../cluster/fencing/fence.js';
 import { revision, viewNumber, type ActorAddress } from '../../../../cluster/ids/ids.js';
 import {
   activated,
@@ -17,6 +18,7 @@ import { systemRandom, systemTime } from '../../../../cluster/time/system.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { waitersFor } from '../../../support/database/lock-waiters.js';
+import { TcpProxy } from '../../../support/servers/tcp-proxy.js';
 import { createSumTables, openSumStore } from '../../../support/database/sum-tables.js';
 
 const database = databaseOfFile(test);
@@ -45,6 +47,12 @@ fenceStoreContract(test, 'PostgreSQL, claim and write in one statement', (t) => 
   t.teardown(() => Promise.all([one.close(), other.close()]));
   return Promise.resolve({ one, other });
 });
+
+/** The answer to COMMIT, as PostgreSQL gives it if the transaction had failed. */
+function rolledBack(answer: Buffer): Buffer {
+  const [commit, rollback] = ['C\0\0\0\x0bCOMMIT\0', 'C\0\0\0\x0dROLLBACK\0'];
+  return Buffer.from(answer.toString('latin1').replaceAll(commit, rollback), 'latin1');
+}
 
 /** The number of statements on actor connections that are waiting for a lock. */
 async function waiting(client: pg.Client, address: ActorAddress): Promise<number> {
@@ -101,6 +109,47 @@ test.serial('an epoch cannot be raised between the fence check of a write and it
   await blocker.query('commit');
   t.is((await writing)[0]?.outcome, 'written');
   t.is((await activating).loaded, 2);
+});
+
+test('a batch that waits for a row whose epoch is raised meanwhile does not write it', async (t) => {
+  const store = open(t);
+  const [kept, taken] = [counterAddress(), counterAddress()];
+  const [{ fence }, { fence: old }] = [await activated(store, kept, 'a'), await activated(store, taken, 'a')];
+  const owner = await connected(t);
+  await owner.query('begin');
+  await owner.query(
+    `update actors set epoch = epoch + 1, activation_id = 'new'
+      where tenant_id = $1 and kind = $2 and key = $3`,
+    [groupId(taken.group), taken.kind, taken.key],
+  );
+  const writing = store.write([adding(fence, 1), adding(old, 2)]);
+  await eventually(async () => (await waitersFor(owner)).length > 0, { what: 'the batch waits for the row' });
+  await owner.query('commit');
+  t.deepEqual(
+    (await writing).map(({ outcome }) => outcome),
+    ['written', 'fenced'],
+  );
+});
+
+test('a commit that the server did not confirm as one has an unknown outcome', async (t) => {
+  const proxy = await TcpProxy.before(database.url);
+  t.teardown(() => proxy.close());
+  const store = openSumStore(proxy.url);
+  t.teardown(() => store.close());
+  const stale = (fence: Fence): Fence => ({ ...fence, revision: revision(fence.revision + 3) });
+  // Of two writes one is fenced: the batch is checked row by row.
+  for (const isChecked of [false, true]) {
+    const [{ fence }, { fence: other }] = [
+      await activated(store, counterAddress(), 'a'),
+      await activated(store, counterAddress(), 'a'),
+    ];
+    const batch = isChecked ? [adding(fence, 5), adding(stale(other), 6)] : [adding(fence, 5)];
+    proxy.alterAnswer = rolledBack;
+    await t.throwsAsync(store.write(batch), { message: /outcome_unknown.*COMMIT was not confirmed/ });
+    proxy.alterAnswer = (answer) => answer;
+    const [again] = await store.write(batch);
+    t.deepEqual(again, { outcome: 'written', result: undefined }, 'it was committed all the same');
+  }
 });
 
 test('a connection lost during a batch leaves the outcome unknown, and a repeat settles it', async (t) => {

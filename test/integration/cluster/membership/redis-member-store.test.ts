@@ -40,6 +40,20 @@ memberStoreContract(test, 'Redis', async (t) => {
   return { one, other, flush: forget };
 });
 
+/** A store on the shared server, and what Redis holds of it. */
+async function inspected(t: ExecutionContext) {
+  const url = await sharedRedisUrl();
+  const cluster = systemRandom.id();
+  const [members, votes] = [`{troupe:${cluster}}:members`, `{troupe:${cluster}}:voices`];
+  const store = await open(t, url, cluster, patient);
+  const redis = new Redis(url);
+  t.teardown(async () => {
+    await redis.del(members, votes);
+    redis.disconnect();
+  });
+  return { store, redis, members, votes };
+}
+
 test('the scripts run on a Redis Cluster, because all keys are in one slot', async (t) => {
   const server = await PrivateRedis.start({ cluster: true });
   t.teardown(() => server.stop());
@@ -191,20 +205,32 @@ test('addresses name a server, sentinels or a cluster, and the error for an inva
   }
 });
 
-test('a renewal that Redis executes after its sender gave up changes nothing', async (t) => {
+test('what Redis executes after its sender gave up changes nothing', async (t) => {
   const server = await PrivateRedis.start();
   t.teardown(() => server.stop());
   const [one, other] = await Promise.all([open(t, server.url, 'a'), open(t, server.url, 'a', patient)]);
   const { generation } = await one.renew(lease('p1', 1), undefined);
+  const vote = { generation, process: processId('p1'), renewals: 1, voter: processId('p2') };
+  const removal = { votesNeeded: 1, voteMs: 60_000, silenceMs: 0 };
+  const view = makeView(viewNumber(1), [member('p1')]);
+  // The server knows the scripts from here on; one that it does not know would be sent again, and not late.
+  t.is((await one.remove({ ...vote, ...removal, renewals: 9 })).outcome, 'refuted');
+  t.false(await one.publish(view, { generation: 'another', follows: emptyView }));
   const redis = new Redis(server.url);
   t.teardown(() => redis.disconnect());
-  await redis.call('CLIENT', 'PAUSE', '2500', 'ALL');
-  await t.throwsAsync(one.renew(lease('p1', 2), generation));
-  const { leases } = await other.snapshot();
+  // Longer than the sender waits, and shorter than its connection lasts without an answer.
+  await redis.call('CLIENT', 'PAUSE', '2000', 'ALL');
+  await Promise.all([
+    t.throwsAsync(one.renew(lease('p1', 2), generation)),
+    t.throwsAsync(one.remove({ ...vote, ...removal })),
+    t.throwsAsync(one.publish(view, { generation, follows: emptyView })),
+  ]);
+  const { leases, view: published } = await other.snapshot();
   t.deepEqual(
     leases.map(({ renewals }) => renewals),
     [1],
   );
+  t.is(published, undefined);
 });
 
 test('a promoted replica gets a new mark, and the old master keeps its own', async (t) => {
@@ -228,4 +254,26 @@ test('a promoted replica gets a new mark, and the old master keeps its own', asy
   t.not(after.generation, before.generation);
   t.is(after.leases.length, 2);
   t.is((await old.snapshot()).generation, before.generation);
+});
+
+test('content that another server wrote gets a new mark at the next renewal', async (t) => {
+  const { store, redis, members } = await inspected(t);
+  const before = await store.renew(lease('p1', 1), undefined);
+  // As after a failover behind an open connection.
+  await redis.hset(members, 'mark-server', '0'.repeat(40));
+  const after = await store.renew(lease('p1', 2), before.generation);
+  t.not(after.generation, before.generation);
+  t.true(after.renewed);
+});
+
+test('a vote counts for a bounded time, whatever others vote meanwhile', async (t) => {
+  const { store, redis, votes } = await inspected(t);
+  const { generation } = await store.renew(lease('p1', 1), undefined);
+  const request = { generation, process: processId('p1'), renewals: 1, voteMs: 60_000, silenceMs: 0 };
+  const voted = (voter: string, votesNeeded: number) =>
+    store.remove({ ...request, voter: processId(voter), votesNeeded });
+  t.is((await voted('p2', 2)).outcome, 'more_votes');
+  await redis.hincrby(votes, 'p1 1 p2', -60_001);
+  t.is((await voted('p3', 2)).outcome, 'more_votes');
+  t.is((await voted('p4', 2)).outcome, 'removed');
 });

@@ -83,6 +83,34 @@ test('a plain turn of a new session is accepted, claimed and started in one comm
   t.is(await commitsOf(sessionId), 4);
 });
 
+test('readers get the end of a turn after its commit', async (t) => {
+  const types: string[] = [];
+  const atCommit: boolean[] = [];
+  const node = await startSessionNode({
+    databaseUrl: database.url,
+    bench,
+    agent,
+    name: 'shown',
+    sessionId: randomUUID(),
+    over: (store) => ({
+      activate: (request) => store.activate(request),
+      combine: store.combine,
+      async write(batch) {
+        const outcomes = await store.write(batch);
+        const ends = batch.some(({ write }) => write?.executions?.some(({ outcome }) => outcome !== null));
+        if (ends) atCommit.push(types.includes('done'));
+        return outcomes;
+      },
+    }),
+  });
+  t.teardown(() => node.stop());
+  for await (const { events } of node.session.run(turnOf(agent, randomUUID()), { deadlineMs: 30_000 })) {
+    types.push(...events.map(({ event }) => event?.$case ?? ''));
+  }
+  t.is(types.at(-1), 'done');
+  t.deepEqual(atCommit, [false]);
+});
+
 test("a turn in an existing session writes the session's row once, with its end", async (t) => {
   const sessionId = randomUUID();
   await view.query(`create table session_writes (session_id uuid not null);
@@ -240,6 +268,42 @@ test('a turn whose claim is committed without an answer is loaded again, and run
   t.like(await storedOf(sessionId), { total_turns: '2', last_message: '4' });
   // The step's start was recorded by the activation that lost the answer, which then may not ask the model.
   t.deepEqual(mayAct, [false]);
+});
+
+test('a claim of a turn that the store reports as ended long ago ends the activation, and a fresh load decides', async (t) => {
+  const sessionId = randomUUID();
+  const executionId = randomUUID();
+  const first = await nodeWith('original', sessionId);
+  await run(first, randomUUID());
+  await first.stop();
+  let runs = 0;
+  const turns: TurnsBench['turns'] = {
+    ...bench.turns,
+    run(start, ports) {
+      runs += 1;
+      return bench.turns.run(start, ports);
+    },
+  };
+  let writes = 0;
+  const options = { databaseUrl: database.url, bench, agent, name: 'told', sessionId, turns };
+  const second = await startSessionNode({
+    ...options,
+    over: (store) => ({
+      activate: (request) => store.activate(request),
+      combine: store.combine,
+      async write(batch) {
+        const outcomes = await store.write(batch);
+        writes += 1;
+        // The session is not new, so that its second write is the claim.
+        if (writes !== 2) return outcomes;
+        const result = { finishedBefore: new Set([executionId]) };
+        return outcomes.map((one) => (one.outcome === 'written' ? { ...one, result } : one));
+      },
+    }),
+  });
+  t.teardown(() => second.stop());
+  t.is((await runToEnd(second, executionId)).at(-1), 'done');
+  t.is(runs, 2, 'the turn went on under the next activation');
 });
 
 test('an erased session leaves no message, step or event of its turns, and the next session keeps its own', async (t) => {

@@ -116,3 +116,48 @@ test("a handoff is answered when the readers of a turn's end have passed it on",
   await handed;
   t.deepEqual(order, ['handed on', 'answered']);
 });
+
+test('a turn that is still being prepared when the session is handed off does not run', async (t) => {
+  const [sessionId, executionId] = [randomUUID(), randomUUID()];
+  let prepares = false;
+  let goOn: () => void = () => undefined;
+  const ran: string[] = [];
+  const node = await startSessionNode({
+    databaseUrl: database.url,
+    bench,
+    agent,
+    sessionId,
+    name: 'preparing',
+    runnableAgent: async () => {
+      if (ran.length > 0) {
+        prepares = true;
+        await new Promise<void>((resolve) => (goOn = resolve));
+      }
+      return agent;
+    },
+    turns: {
+      summarise: bench.turns.summarise.bind(bench.turns),
+      run: (start, ports) => {
+        ran.push('a turn');
+        return bench.turns.run(start, ports);
+      },
+    },
+  });
+  t.teardown(() => node.stop());
+  const read = async (id: string): Promise<void> => {
+    for await (const { events } of node.session.run(turnOf(agent, id), within)) {
+      if (events.some(({ event }) => event?.$case === 'done')) return;
+    }
+  };
+  await read(randomUUID());
+  const reading = read(executionId);
+  await eventually(() => prepares, { what: 'the turn is being prepared' });
+  const handed = handOff(node);
+  await eventually(() => isHandedOff(sessionId), { what: 'the handoff is durable' });
+  goOn();
+  await Promise.all([reading, handed]);
+  t.true(
+    await isStored(`select outcome is not distinct from 'SUSPENDED' as is from executions`, executionId),
+  );
+  t.is(ran.length, 1);
+});

@@ -145,6 +145,23 @@ test.serial('a message that a leaving process gives back counts no lost process'
   t.like(taken, { key: row.key, attempts: 1 });
 });
 
+test.serial('of processes that look at once each message goes to one', async (t) => {
+  const { first, second } = await two(t);
+  const scope = await insertTenant(first.store);
+  // One claims while the other has looked already and takes no row yet: that lasts for a moment, so it is tried often.
+  for (let round = 0; round < 60; round += 1) {
+    const rows = Array.from({ length: 8 }, () => ({ ...message(scope), hold_ms: 0 }));
+    await Promise.all(rows.map((row) => first.writers.writer(acceptTarget).write(row)));
+    const claimed = await Promise.all(
+      [first, second, first, second].map(({ store }) =>
+        store.directory((tx) => claimLeftBehind(tx, holdMs, 100)),
+      ),
+    );
+    const keys = claimed.flat().map(({ key }) => key);
+    t.deepEqual(keys.toSorted(), rows.map(({ key }) => key).toSorted(), `round ${round}`);
+  }
+});
+
 test.serial('a process extends only its own claims', async (t) => {
   const { first, second } = await two(t);
   const scope = await insertTenant(first.store);

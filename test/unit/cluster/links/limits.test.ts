@@ -4,9 +4,10 @@ import { ClusterError } from '../../../../cluster/errors.js';
 import { epoch, viewNumber } from '../../../../cluster/ids/ids.js';
 import { Assembler } from '../../../../cluster/links/assembler.js';
 import { LinkTroubles, type LinkTrouble } from '../../../../cluster/links/link-troubles.js';
-import type { Frame, Pipe } from '../../../../cluster/links/pipe.js';
+import type { Frame } from '../../../../cluster/links/pipe.js';
 import { ServerSession, type IncomingAnswer } from '../../../../cluster/links/server-session.js';
 import { Mode, type Call } from '../../../../generated/troupe/cluster/v1/link.js';
+import { recordedPipe } from '../../../support/builders/recorded-pipe.js';
 import { ManualTime } from '../../../support/clocks/manual-time.js';
 
 const noHandle = { cancel() {}, grant() {}, detach() {} };
@@ -14,8 +15,9 @@ const noHandle = { cancel() {}, grant() {}, detach() {} };
 /** The answering end of an open link; the test sends its frames directly. */
 class Served {
   readonly time = new ManualTime('2026-01-01T00:00:00Z');
-  readonly sent: Frame[] = [];
-  readonly closed: (Error | undefined)[] = [];
+  readonly #recorded = recordedPipe();
+  readonly sent = this.#recorded.sent;
+  readonly closed = this.#recorded.closed;
   readonly answers: IncomingAnswer[] = [];
   received = 0;
   cancelled = 0;
@@ -23,20 +25,8 @@ class Served {
   #onFrames: (frames: readonly Frame[]) => void = () => undefined;
 
   constructor(t: ExecutionContext, changes: Partial<ClusterConfig>) {
-    const pipe: Pipe = {
-      binding: () => new Uint8Array(0),
-      trust() {},
-      write: (frames) => {
-        for (const frame of frames) this.sent.push(frame);
-        return true;
-      },
-      close: (error) => this.closed.push(error),
-      onFrames() {},
-      onDrain() {},
-      onClose() {},
-    };
     const greeted = {
-      pipe,
+      pipe: this.#recorded.pipe,
       peer: 'peer',
       protocol: 1,
       attach: (onFrames: (frames: readonly Frame[]) => void) => {

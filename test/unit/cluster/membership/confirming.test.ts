@@ -86,6 +86,20 @@ test('a confirmation binds its giver until it expires, and its renewals and its 
   t.is(other.membership.standing(), 'member');
 });
 
+test('a renewal that was sent while its process may promise does not call it free', async (t) => {
+  const world = new MemberWorld();
+  await world.settled(1);
+  const lease = () => world.store.copyOfLeases()[0] ?? { renewals: -1, promisedMs: -1 };
+  t.is(lease().promisedMs, 0);
+  world.storeUp = false;
+  await world.time.advance(2_500);
+  const { renewals } = lease();
+  world.storeUp = true;
+  await world.time.until(() => lease().renewals > renewals, 2_000, 1);
+  t.true(lease().promisedMs > 0, 'it could still promise while this was on its way');
+  await world.time.until(() => lease().promisedMs === 0, 2_000);
+});
+
 test('a process adopts no view without one that it has confirmed until its promise has expired', async (t) => {
   const world = new MemberWorld();
   const [one, two, other] = await world.settled(5);
@@ -140,6 +154,66 @@ test('a confirmed right to act counts from the start of the question, not from i
   await world.time.advance(5);
   t.is(confirmed(), asked + 1);
   t.true(one.membership.leaseAgeMs() >= 100, `${one.membership.leaseAgeMs()} ms`);
+});
+
+test('a confirmation that comes after the right to act has run out does not bring it back', async (t) => {
+  const world = new MemberWorld();
+  const [one, two] = await world.settled(2);
+  if (one === undefined || two === undefined) throw new Error('two nodes');
+  const { leaseActMs } = world.config;
+  const answer = two.handler;
+  const held: (() => void)[] = [];
+  two.handler = async (request) => {
+    const reply = await answer?.(request);
+    if (reply === undefined) throw new Error('a started process answers probes');
+    if (one.membership.leaseAgeMs() < leaseActMs - 300) return { ...reply, confirmed: false };
+    await new Promise<void>((resolve) => held.push(resolve));
+    return reply;
+  };
+  await world.time.until(() => one.membership.leaseAgeMs() < 20, 2_000, 5);
+  world.storeUp = false;
+  // Its timers then run at other times than its lease, so that none notices the end of the lease first.
+  one.freeze();
+  await world.time.advance(380);
+  one.thaw();
+  await world.time.until(() => one.membership.leaseAgeMs() > leaseActMs, 5_000, 5);
+  t.is(one.fencedAtMs, undefined);
+  t.true(held.length > 0, 'a confirmation is on its way');
+  for (const release of held) release();
+  await world.time.advance(5);
+  t.is(one.membership.standing(), 'fenced');
+});
+
+test('a confirmation for an older view does not count in a newer one', async (t) => {
+  const world = new MemberWorld();
+  const [one, two, last] = await three(world);
+  const before = one.membership.view();
+  world.storeUp = false;
+  await world.time.until(() => one.membership.standing() === 'confirmed_by_peers', 5_000);
+  const held: (() => void)[] = [];
+  for (const peer of [two, last]) {
+    peer.reachesStore = false;
+    const answer = peer.handler;
+    peer.handler = async (request) => {
+      const reply = await answer?.(request);
+      if (reply === undefined) throw new Error('a started process answers probes');
+      await new Promise<void>((resolve) => held.push(resolve));
+      return reply;
+    };
+  }
+  const store = world.store.client();
+  const { generation } = await store.snapshot();
+  const newer = makeView(viewNumber(before.number + 1), before.members);
+  t.true(await store.publish(newer, { generation, follows: before }));
+  await world.time.until(() => held.length > 0, 2_000, 5);
+  one.stepsLateMs = 100;
+  world.storeUp = true;
+  await world.time.until(() => one.membership.view().number === newer.number, 5_000, 5);
+  const known = one.events.length;
+  for (const release of held) release();
+  await world.time.advance(20);
+  t.true(held.length > 0, 'a confirmation was on its way');
+  t.false(one.events.slice(known).some(({ event }) => event === 'confirmed' || event === 'not_confirmed'));
 });
 
 test('a process whose lease others removed stops at its next renewal, even if no view can be made without it', async (t) => {

@@ -85,6 +85,15 @@ test('a process is free only for a time after a renewal that surely fell between
   t.false(observer.isFree(p1, 2_010, awayMs), 'it is bound by its promise');
 });
 
+test('a removed lease shows no free process, however recent its last renewal', (t) => {
+  const observer = new Observer(2_000);
+  observer.observe(seen(1), poll(1_000));
+  observer.observe(seen(2), poll(1_500));
+  t.true(observer.isFree(p1, 1_600, awayMs));
+  observer.observe({ ...seen(2), leases: [] }, poll(1_600));
+  t.false(observer.isFree(p1, 1_610, awayMs));
+});
+
 function electors(
   free: readonly string[],
   holds: Readonly<Record<string, number>> = {},

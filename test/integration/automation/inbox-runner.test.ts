@@ -1,0 +1,185 @@
+// What becomes of messages that a process finds, by how often and how they were run before. The store is real.
+import { randomBytes, randomUUID } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
+import { systemTime } from '../../../cluster/index.js';
+import { InboxRunner, type InboxRunnerParts } from '../../../src/automation/inbox/inbox-runner.js';
+import { messageRows } from '../../../src/automation/inbox/message-rows.js';
+import type { InboxMessage } from '../../../src/automation/messages/inbox-message.js';
+import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
+import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
+import type { TurnOutcome } from '../../../src/automation/triggers/ports.js';
+import { systemPlatform } from '../../../src/infra/platform/index.js';
+import { createSealer } from '../../../src/infra/sealing/index.js';
+import { openStore, type Store } from '../../../src/infra/storage/index.js';
+import { PlatformError } from '../../../src/kernel/errors.js';
+import { limitsOf } from '../../../src/kernel/plans/index.js';
+import { tenantScope } from '../../../src/kernel/tenant-scope.js';
+import { EndedMessages } from '../../support/builders/ended-messages.js';
+import { eventually } from '../../support/clocks/eventually.js';
+
+const messages = new EndedMessages(test);
+const seal = new MessageSealer(createSealer({ masterKey: randomBytes(32), random: systemPlatform.random }));
+const sweepEveryMs = 2_000;
+let store: Store;
+
+test.serial.before(async () => {
+  store = await openStore({ databaseUrl: messages.url, process: `member-${randomUUID()}` });
+});
+test.after.always(() => store.close());
+
+const completed: TurnOutcome = {
+  outcome: 'COMPLETED',
+  content: 'answer',
+  totalTokens: 1,
+  latencyMs: 1,
+  error: undefined,
+};
+
+interface Given extends Partial<Pick<InboxRunnerParts['turns'], 'outcomeOf'>> {
+  /** How often it was taken up before. */
+  readonly attempts?: number;
+  readonly isDenied?: boolean;
+  readonly runTurn?: () => Promise<TurnOutcome>;
+}
+
+/** A message that no process holds, and a process that looks for such messages when the test says so. */
+async function leftBehind(t: ExecutionContext, given: Given) {
+  const { attempts = 1, isDenied = false, runTurn = async () => completed } = given;
+  const scope = tenantScope(await messages.tenant());
+  const [triggerId, executionId, sessionId] = [randomUUID(), randomUUID(), randomUUID()];
+  const work = { message: 'hello', context: {}, requestId: 'r', consumerKey: 'somebody' };
+  const sealed = seal.seal(scope, work);
+  await messages.owner.query(
+    `insert into trigger_inbox (tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash, sealed, attempts,
+        due_at, expires_at)
+      values ($1, $2, 'key', $3, $4, 'running', '', $5, $6, now() - interval '1 second', now() + interval '1 day')`,
+    [scope.tenantId, triggerId, sessionId, executionId, sealed, attempts],
+  );
+  const parsed = parseTriggerConfig('webhook', {
+    auth: { type: 'none' },
+    execution: { mode: 'async', callback: { url: 'https://receiver.example/' } },
+  });
+  const live = {
+    id: triggerId,
+    scope,
+    limits: limitsOf('free', {}),
+    agentId: randomUUID(),
+    enabled: true,
+    suspended: false,
+    revision: 1,
+    parsed,
+    secrets: [],
+    formerSecretUntilMs: 0,
+  };
+  const sweeps: (() => void)[] = [];
+  const ran: string[] = [];
+  const finished: string[] = [];
+  const runner = new InboxRunner({
+    rows: messageRows(store),
+    live: { get: async (id) => (id === triggerId ? live : undefined) },
+    senderBlocks: { isDenied: () => isDenied },
+    turns: {
+      runTurn: (order) => {
+        ran.push(order.executionId);
+        return runTurn();
+      },
+      outcomeOf: given.outcomeOf ?? (async () => undefined),
+    },
+    sender: {
+      finish: async (_scope, { key }) => void finished.push(key ?? ''),
+      announce: () => undefined,
+    },
+    seal,
+    plainTexts: (_, text) => text,
+    ids: systemPlatform.ids,
+    time: {
+      ...systemTime,
+      after: (ms, action) => {
+        if (ms === sweepEveryMs) sweeps.push(action);
+        return { cancel: () => undefined };
+      },
+    },
+    scopeOf: tenantScope,
+    report: (attempted, error) => t.fail(`${attempted}: ${String(error)}`),
+  });
+  t.teardown(() => runner.stop());
+  runner.start();
+  const item: InboxMessage = {
+    scope,
+    triggerId,
+    sessionId,
+    executionId,
+    work,
+    row: { trigger_id: triggerId, key: 'key', seq: 1 },
+    attempts: 1,
+    ageMs: 0,
+  };
+  const sweep = (): void => sweeps.splice(0).forEach((look) => look());
+  const row = async () => {
+    const { rows } = await messages.owner.query<{ state: string; attempts: number; waits: boolean }>(
+      `select state, attempts, claimed_by is null and due_at > clock_timestamp() as waits from trigger_inbox
+        where execution_id = $1`,
+      [executionId],
+    );
+    return rows[0];
+  };
+  return { runner, item, ran, finished, sweep, row };
+}
+
+test.serial('a message whose processes died too often is given up without a further turn', async (t) => {
+  const { ran, sweep, row } = await leftBehind(t, { attempts: 3 });
+  sweep();
+  await eventually(async () => ran.length > 0 || (await row())?.state === 'done', {
+    what: 'it ends or runs',
+  });
+  t.deepEqual(ran, []);
+});
+
+test.serial('a message whose turn has ended is not given up, however often it was taken up', async (t) => {
+  const { ran, finished, sweep, row } = await leftBehind(t, {
+    attempts: 3,
+    outcomeOf: async () => completed,
+  });
+  sweep();
+  const isOver = async (): Promise<boolean> => finished.length > 0 || (await row())?.state === 'done';
+  await eventually(isOver, { what: 'its answer is put into the outbox' });
+  t.deepEqual([ran.length, finished.length], [1, 1]);
+});
+
+test.serial(
+  'a message that its session refuses for now is put off, and the attempt does not count',
+  async (t) => {
+    const { ran, sweep, row } = await leftBehind(t, {
+      runTurn: () => Promise.reject(new PlatformError('rate_limit_exceeded')),
+    });
+    sweep();
+    const isDecided = async (): Promise<boolean> => {
+      const now = await row();
+      return now?.waits === true || now?.state === 'done';
+    };
+    await eventually(isDecided, { what: 'the message waits' });
+    t.deepEqual(await row(), { state: 'running', attempts: 1, waits: true });
+    t.is(ran.length, 1);
+  },
+);
+
+test.serial('a sender that was denied while its message waited gets no turn', async (t) => {
+  const { ran, sweep, row } = await leftBehind(t, { isDenied: true });
+  sweep();
+  await eventually(async () => ran.length > 0 || (await row())?.state === 'done', {
+    what: 'it ends or runs',
+  });
+  t.deepEqual(ran, []);
+});
+
+test.serial('a message that runs here is joined by a second call, and runs once', async (t) => {
+  const ends: ((outcome: TurnOutcome) => void)[] = [];
+  const { runner, item, ran } = await leftBehind(t, {
+    runTurn: () => new Promise((resolve) => void ends.push(resolve)),
+  });
+  const both = [runner.run(item), runner.run(item)];
+  await eventually(() => ran.length > 0, { what: 'the turn runs' });
+  ends.forEach((end) => end(completed));
+  t.deepEqual(await Promise.all(both), [completed, completed]);
+  t.is(ran.length, 1);
+});

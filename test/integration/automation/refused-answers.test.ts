@@ -1,0 +1,91 @@
+// Answers that are not sent, or not to the end: refused by their receiver, or after a handoff.
+import test from 'ava';
+import { attemptMs } from '../../../src/automation/outbox/attempts.js';
+import { isUnderWay, reviveDelivery } from '../../../src/automation/outbox/deliveries.store.js';
+import type { SenderBlock } from '../../../src/automation/messages/sender-blocks.js';
+import { EgressError } from '../../../src/infra/egress/index.js';
+import { openStore } from '../../../src/infra/storage/index.js';
+import { tenantScope } from '../../../src/kernel/tenant-scope.js';
+import { type EndedMessage, EndedMessages } from '../../support/builders/ended-messages.js';
+import { sending } from '../../support/builders/sending.js';
+import { eventually } from '../../support/clocks/eventually.js';
+
+const messages = new EndedMessages(test);
+const delivered = { inbox: 'done', deliveries: ['delivered'], shown: 'delivered' };
+const failed = { inbox: 'done', deliveries: ['delivery_failed'], shown: 'delivery_failed' };
+
+/** How the message and its delivery have ended. */
+async function settled(one: EndedMessage): Promise<object | undefined> {
+  const hasEnded = async (): Promise<boolean> => {
+    const { rows } = await messages.owner.query(
+      `select from deliveries where execution_id = $1 and status <> 'pending'`,
+      [one.executionId],
+    );
+    return rows.length > 0;
+  };
+  await eventually(hasEnded, { what: 'the delivery has ended' });
+  return messages.state(one);
+}
+
+test('an answer that its receiver refuses for good has failed, and only such a one is sent again on request', async (t) => {
+  const store = await openStore({ databaseUrl: messages.url });
+  t.teardown(() => store.close());
+  for (const { status, state } of [
+    { status: 200, state: delivered },
+    { status: 400, state: failed },
+  ]) {
+    const { end } = sending(t, messages, { answer: async () => status });
+    const one = await messages.message(await messages.tenant());
+    await end(one, 1);
+    t.deepEqual(await settled(one), state);
+    const { rows } = await messages.owner.query<{ id: string }>(
+      'select id from deliveries where execution_id = $1',
+      [one.executionId],
+    );
+    const scope = tenantScope(one.tenant_id);
+    const revived = await store.inTenant(scope, (tx) => reviveDelivery(scope, tx, rows[0]?.id ?? ''));
+    t.is(revived !== null, status === 400, `after ${status}`);
+  }
+});
+
+test('after a handoff no answer of the agent is sent', async (t) => {
+  const { sent, end } = sending(t, messages, { closedFor: () => 'session' });
+  const one = await messages.message(await messages.tenant());
+  await end(one, 1);
+  t.deepEqual(await settled(one), failed);
+  t.deepEqual(sent, []);
+});
+
+test('a handoff breaks a running attempt off, and the session is quiet only then', async (t) => {
+  const store = await openStore({ databaseUrl: messages.url });
+  t.teardown(() => store.close());
+  let closed: SenderBlock | undefined;
+  let aborted = false;
+  const { sent, end, blocksChanged } = sending(t, messages, {
+    closedFor: () => closed,
+    answer: (signal) =>
+      new Promise((resolve, reject) => {
+        // A request that nothing breaks off must not outlast the test.
+        t.teardown(() => resolve(200));
+        signal?.addEventListener('abort', () => {
+          aborted = true;
+          reject(new EgressError('withdrawn', 'aborted'));
+        });
+      }),
+  });
+  const one = await messages.message(await messages.tenant());
+  const scope = tenantScope(one.tenant_id);
+  const isQuiet = async (): Promise<boolean> =>
+    !(await store.inTenant(scope, (tx) => isUnderWay(scope, tx, one.session_id, attemptMs)));
+  t.true(await isQuiet());
+  await end(one, 1);
+  await eventually(() => sent.length === 1, { what: 'the attempt runs' });
+  t.false(await isQuiet());
+  blocksChanged();
+  t.false(aborted, 'what has changed does not block it');
+  closed = 'session';
+  blocksChanged();
+  t.deepEqual(await settled(one), failed);
+  t.true(aborted);
+  t.true(await isQuiet());
+});

@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto';
+import type { ExecutionContext } from 'ava';
+import { systemRandom, systemTime, type Time } from '../../../cluster/index.js';
+import type { SenderBlock } from '../../../src/automation/messages/sender-blocks.js';
+import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
+import { deliveryRows } from '../../../src/automation/outbox/delivery-rows.js';
+import { Sender, type SenderParts } from '../../../src/automation/outbox/sender.js';
+import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
+import { EgressError } from '../../../src/infra/egress/index.js';
+import { systemPlatform } from '../../../src/infra/platform/index.js';
+import { createSealer } from '../../../src/infra/sealing/index.js';
+import { type BatchWriters, type Store, StoreError } from '../../../src/infra/storage/index.js';
+import { tenantScope } from '../../../src/kernel/tenant-scope.js';
+import { type EndedMessage, type EndedMessages, finished } from './ended-messages.js';
+
+/** The batch that records an attempt. */
+export const sendingOn = 'batch_send_on_answers';
+
+/** Of the contents that `sending` sends. */
+export const seal = new MessageSealer(
+  createSealer({ masterKey: randomBytes(32), random: systemPlatform.random }),
+);
+
+export interface SendingGiven {
+  /** Between chunks. */
+  readonly delayMs?: number;
+  readonly answer?: (signal: AbortSignal | undefined) => Promise<number>;
+  /** Why the session gets no answers of its agent. */
+  readonly closedFor?: () => SenderBlock | undefined;
+  readonly store?: Store;
+  readonly time?: Time;
+  readonly mayAct?: () => boolean;
+  /** So many records of an attempt fail. */
+  readonly failsToRecord?: number;
+}
+
+/** A sender over the store of the messages and a receiver that the test stands in for. */
+export function sending(t: ExecutionContext, messages: EndedMessages, given: SendingGiven = {}) {
+  const { delayMs = 0, answer = async () => 200, time = systemTime, mayAct = () => true } = given;
+  const changed: (() => void)[] = [];
+  const rows: string[] = [];
+  const sent: string[] = [];
+  const egress: SenderParts['egress'] = {
+    fetchGuarded: async ({ headers, url, mayBegin, signal }) => {
+      if (mayBegin?.() === false) throw new EgressError('withdrawn', 'not sent', { neverSent: true });
+      sent.push(String(headers?.['idempotency-key']));
+      return {
+        status: await answer([signal ?? []].flat()[0]),
+        headers: {},
+        url: String(url),
+        body: Buffer.alloc(0),
+        truncated: false,
+      };
+    },
+  };
+  const parsed = parseTriggerConfig('webhook', {
+    auth: { type: 'none' },
+    execution: {
+      mode: 'async',
+      callback: { url: 'https://receiver.example/' },
+      split_config: { enabled: true, max_chunk_size: 100, inter_chunk_delay_ms: delayMs },
+    },
+  });
+  const unasked = (what: string) => () => Promise.reject(new Error(`${what} was asked`));
+  const sender = new Sender({
+    rows:
+      given.store === undefined
+        ? {
+            dueSessions: unasked('a look for sessions'),
+            begin: unasked('a claim'),
+            isUnderWay: unasked('a look for attempts'),
+          }
+        : deliveryRows(given.store),
+    writers: counting(messages.writers, rows, given.failsToRecord),
+    ids: systemPlatform.ids,
+    live: {
+      get: async (id) => ({ id, scope: tenantScope(id), parsed, secrets: [], formerSecretUntilMs: 0 }),
+    },
+    seal,
+    senderBlocks: { closedFor: async () => given.closedFor?.() },
+    feed: {
+      subscribe: (_topic, { onDropEverything }) => {
+        changed.push(onDropEverything);
+        return () => undefined;
+      },
+    },
+    blockTopics: ['sessions'],
+    vault: { resolve: unasked('the vault') },
+    channels: { twilio: '', whatsapp_cloud: '', slack: '' },
+    egress,
+    operatorEgress: egress,
+    mail: { send: unasked('the mail server') },
+    addresses: { sendingAs: unasked('an address'), requireSender: unasked('an address') },
+    measures: { attempted: () => undefined },
+    time,
+    mayAct,
+    random: systemRandom,
+    scopeOf: tenantScope,
+    report: (attempted, error) => {
+      if (given.failsToRecord === undefined) t.fail(`${attempted}: ${String(error)}`);
+    },
+  });
+  t.teardown(() => sender.stop());
+  const end = (one: EndedMessage, chunks: number): Promise<void> => {
+    const { answer: put, ...row } = finished(one, chunks);
+    const scope = tenantScope(one.tenant_id);
+    const content = { chunks: Array.from({ length: chunks }, () => 'text'), context: {}, manual: false };
+    return sender.finish(scope, row, put && { ...put, sealed: seal.seal(scope, content) });
+  };
+  /** Something that may block a sender has changed. */
+  const blocksChanged = (): void => changed.forEach((look) => look());
+  return { sender, rows, sent, end, blocksChanged };
+}
+
+/** The same, and reports the writes. The first records of an attempt fail. */
+function counting(writers: BatchWriters, rows: string[], fails = 0): Pick<BatchWriters, 'writer'> {
+  let left = fails;
+  return {
+    writer: (target, options) => {
+      const writer = writers.writer(target, options);
+      return {
+        get depth() {
+          return writer.depth;
+        },
+        drained: () => writer.drained(),
+        write: (row) => {
+          rows.push(target.name);
+          if (target.name !== sendingOn || left === 0) return writer.write(row);
+          left -= 1;
+          return Promise.reject(new StoreError('unavailable', 'The database is away'));
+        },
+      };
+    },
+  };
+}
