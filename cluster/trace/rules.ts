@@ -27,7 +27,8 @@ export const rules: {
         lapsed(self, at, config) ??
           (self.awayMs(at) < config.memberStoreAwayMs ? 'it reaches Redis itself' : undefined) ??
           (view === self.view ? undefined : `it holds the view ${self.view}, not ${view}`) ??
-          (self.members.includes(to) ? undefined : `${to} is not a member of its view`),
+          // One that left the view goes on with a lease until its running turns have ended.
+          (self.members.includes(to) || self.departed.has(to) ? undefined : `${to} was in no view of it`),
       ),
   },
   promised: {
@@ -92,7 +93,7 @@ function refuseConfirm(
     .confirmedOf(process)
     .find((one) => one.view === view && isAt(one.place, facts, process, at));
   const givers = new Set(confirmed?.promises.map(({ by }) => by).filter((by) => self.members.includes(by)));
-  const agree = givers.size + 1;
+  const agree = givers.size + (self.isMember ? 1 : 0);
   if (confirmed?.seized === undefined)
     return agree === self.members.length
       ? undefined

@@ -37,7 +37,7 @@ const adopt = (view: number, of: readonly ProcessId[]): ProtocolEvent => ({
   view,
   members: of,
 });
-const promise = (to: ProcessId): ProtocolEvent => ({ event: 'promise', to, view: 1, forMs: 5_000 });
+const promise = (to: ProcessId, view = 1): ProtocolEvent => ({ event: 'promise', to, view, forMs: 5_000 });
 const confirm = (ms: number): ProtocolEvent => ({ event: 'confirm', view: 1, from: instant(ms) });
 const read = (number: number): ProtocolEvent => ({ event: 'seized_read', number });
 const acquire = (epoch: number, revision: number, over: ProcessId[] = []): ProtocolEvent => ({
@@ -101,6 +101,18 @@ const allowed: Readonly<Record<string, readonly Traced[]>> = {
     ...by(b, [10, acquire(2, 1, [a])], [20, effect(2)]),
   ],
   'two that confirm each other': confirming,
+  'one that has left the view and goes on until its turns have ended, since all of the view promise': [
+    ...by(a, [100, publish(2, [a, b])], [101, adopt(2, [a, b])], [2_100, promise(c, 2)]),
+    ...by(b, [101, adopt(2, [a, b])], [2_100, promise(c, 2)]),
+    ...by(
+      c,
+      [99, { ...renewing(2), leaving: true } as ProtocolEvent],
+      [101, adopt(2, [a, b])],
+      [2_101, { event: 'promised', by: a }],
+      [2_101, { event: 'promised', by: b }],
+      [2_102, { ...confirm(2_100), view: 2 } as ProtocolEvent],
+    ),
+  ],
   'a silent process whose confirmation was promised by one that is free again': [
     ...confirming,
     ...by(c, [7_200, renewing(2)]),
@@ -118,6 +130,7 @@ for (const [what, steps] of Object.entries(allowed)) {
 const broken: readonly (readonly [what: string, transition: string, steps: readonly Traced[]])[] = [
   ['an expired right to act comes back', 'Renew', by(a, [5_000, renew(4_900)])],
   ['a process that reaches Redis confirms another', 'Confirm', by(b, [100, promise(c)])],
+  ['a process that was in no view is confirmed', 'Confirm', by(b, [2_100, promise(processId('d'))])],
   ['a promise arrives that nobody gave', 'Confirm', by(b, [2_100, { event: 'promised', by: c }])],
   ['a process goes on without a majority', 'Confirm', by(b, [2_101, read(0)], [2_102, confirm(2_100)])],
   [
