@@ -28,7 +28,7 @@ export function observedBounds({ bounds, ignored = [] }: TightQueues): Partial<C
   return { ...bounds, ...Object.fromEntries(ignored.map((name) => [name, defaults[name]])) };
 }
 
-/** Checks after each event that no queue of a process is longer than its bound. */
+/** Checks that no queue of a process is longer than its bound. */
 export class CheckedQueues {
   readonly #bounds: Readonly<Record<QueueName, QueueBound>>;
   readonly #violations: string[];
