@@ -7,7 +7,7 @@ import { openAiAt } from '../../test/support/clients/direct-calls.js';
 import { eventually } from '../../test/support/clocks/eventually.js';
 import { publishAgent } from '../../test/support/builders/published-agents.js';
 import { ownerView } from '../../test/support/database/owner-view.js';
-import { type NodeProcess, startNodes } from '../../test/support/servers/nodes.js';
+import { type NodeProcess, type NodeProcesses, startNodes } from '../../test/support/servers/nodes.js';
 import { PrivateRedis } from '../../test/support/servers/redis.js';
 import { OpenAiServer } from '../../test/support/servers/vendors/openai-server.js';
 import { replaceLost, strike } from '../failover/faults.js';
@@ -82,10 +82,20 @@ async function soak(): Promise<boolean> {
   await Promise.all([load.stop(), calls.stop()]);
   clearInterval(sampling);
   // So that its turns end too.
-  await disableTrigger(admin, { token, tenant }, schedule);
+  await disableTrigger(admin, { token: await newToken(cluster), tenant }, schedule);
   const view = await ownerView(database.url);
   undo.push(() => view.end());
   return report(await check(view, load, receiver, vendor), growth, { load, calls, receiver });
+}
+
+/** The token of the start has expired after an hour. */
+async function newToken(cluster: NodeProcesses): Promise<string> {
+  const { email, password } = cluster.bootstrap.owner;
+  const { status, json, text } = await first(cluster).client.call('POST', '/api/auth/login', {
+    body: { email, password },
+  });
+  if (status !== 200) throw new Error(`POST /api/auth/login: ${status} ${text}`);
+  return json.data.access_token as string;
 }
 
 interface SoakFault {
