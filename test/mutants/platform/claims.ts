@@ -311,4 +311,25 @@ export const claims = [
     ],
     inbox,
   ),
+  ...mutantsOf(
+    'src/infra/storage/batch-writer.ts',
+    [
+      {
+        id: 'held-up-row-holds-its-batch',
+        rule: 'A row that another transaction holds up does not delay the others of its batch.',
+        find: `(verdict === 'one-is-wrong' || verdict === 'one-may-be-held-up') && left.length > 1`,
+        replace: `verdict === 'one-is-wrong' && left.length > 1`,
+      },
+      {
+        id: 'unknown-rows-not-written-again',
+        rule: 'A batch whose outcome is unknown is written again.',
+        find: `      failure = left.length === 0 ? undefined : await this.#attempt(left);`,
+        replace: `      failure = undefined;`,
+      },
+    ],
+    {
+      tests: ['test/integration/infra/storage/batch-writer.test.ts'],
+      simulations: ['conversations'] as const,
+    },
+  ),
 ];

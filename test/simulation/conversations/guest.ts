@@ -79,6 +79,8 @@ export class ConversationGuest implements Guest {
   readonly deaths = new Map<string, number>();
   /** Sessions whose rows another transaction holds locked. */
   readonly locked = new Set<string>();
+  /** Tenants whose counters and messages another transaction holds locked. */
+  readonly lockedTenants = new Set<string>();
   /** Failures that were reported and are repeated. */
   reports = 0;
   /** Reports of failures that none of the faults explains. */
@@ -230,7 +232,8 @@ export class ConversationGuest implements Guest {
         ['tell_untold_calls', (rows: readonly never[]) => rows.map(() => 'looked')],
         ...this.messages.statements(nameOfClaims(host.name)),
       ]),
-      isLocked: () => false,
+      isLocked: (rows) =>
+        rows.some((row) => 'tenant_id' in row && this.lockedTenants.has(String(row.tenant_id))),
     });
     const ledger = new Ledger(
       {

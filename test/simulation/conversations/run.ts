@@ -81,6 +81,8 @@ export async function runConversations(options: ConversationRunOptions): Promise
   if (options.faults === undefined && draw.chance(0.15)) load.burst();
   for (const fault of faults) time.after(fault.atMs, () => inject(world, fault));
   if (options.faults === undefined && draw.chance(0.4)) lockOne(world, guest, draw);
+  const locks = new SeededRandom(seed ^ 0x10c);
+  if (options.faults === undefined && locks.chance(0.4)) lockTenant(world, guest, locks);
   await time.advance(Math.max(loadMs, ...faults.map(endOf)));
   load.stop();
   webhooks.stop();
@@ -126,6 +128,15 @@ function lockOne(world: World, guest: ConversationGuest, draw: SeededRandom): vo
   world.time.after(draw.between(0, faultSpanMs), () => {
     guest.locked.add(sessionId);
     world.time.after(draw.between(200, 6_000), () => guest.locked.delete(sessionId));
+  });
+}
+
+/** Another transaction holds the counters and messages of a tenant locked; batches hold rows of others too. */
+function lockTenant(world: World, guest: ConversationGuest, draw: SeededRandom): void {
+  const { tenantId } = draw.pick(sessions);
+  world.time.after(draw.between(0, faultSpanMs), () => {
+    guest.lockedTenants.add(tenantId);
+    world.time.after(draw.between(200, 6_000), () => guest.lockedTenants.delete(tenantId));
   });
 }
 

@@ -1,4 +1,4 @@
-import type { Random, Time } from '../../../cluster/index.js';
+import { type Random, sleep, type Time } from '../../../cluster/index.js';
 import type { Transit } from '../../../cluster/simulation/member-store.js';
 import type { BatchTarget, BatchWriters } from '../../../src/infra/storage/index.js';
 import { type Send, Writer } from '../../../src/infra/storage/batch-writer.js';
@@ -13,7 +13,7 @@ export interface TwinWritersParts {
   readonly transit: Transit;
   /** By the name of the target. */
   readonly statements: ReadonlyMap<string, Statement>;
-  /** Whether another transaction holds a row of this batch locked now. */
+  /** Whether another transaction holds a row of this batch locked now. PostgreSQL waits for it for a while. */
   readonly isLocked: (rows: readonly object[]) => boolean;
 }
 
@@ -50,11 +50,14 @@ function inMemory<Row, Outcome>({
   };
 }
 
-function sender({ transit, isLocked }: TwinWritersParts, statement: Statement): Send {
+const lockMs = 500;
+
+function sender({ time, transit, isLocked }: TwinWritersParts, statement: Statement): Send {
   return async ({ values = [] }, onSent) => {
     onSent();
     const rows = values[0] as readonly object[];
     let outcomes: readonly unknown[] | 'locked';
+    if (isLocked(rows)) await sleep(time, lockMs);
     try {
       outcomes = await transit(() => (isLocked(rows) ? 'locked' : statement(rows as readonly never[])));
     } catch (cause) {
