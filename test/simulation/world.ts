@@ -108,27 +108,19 @@ export class World {
     this.#workers = workers;
     const { config, stated } = worldConfig(this.#plants, tight ?? { bounds: {} });
     this.config = config;
-    this.queues = new CheckedQueues(stated, this.violations, () => this.time.monotonicMs());
-    // With short queues each event counts. Otherwise the reading would take two thirds of the simulation's time.
-    const everyEvents = tight === undefined ? 16 : 1;
-    let events = 0;
-    this.time.afterEach = () => {
-      if ((events += 1) % everyEvents === 0) this.queues.look(this.living);
-    };
-    this.effects = new CheckedEffects(this.violations, () => this.time.monotonicMs());
-    this.suspensions = new Suspensions(() => this.time.monotonicMs(), this.config);
-    this.ownership = new CheckedOwnership(
-      this.violations,
-      () => this.time.monotonicMs(),
-      this.config.leaseActMs,
-    );
+    const now = (): number => this.time.monotonicMs();
+    this.queues = new CheckedQueues(stated, tight !== undefined, this.violations, now);
+    this.time.afterEach = () => this.queues.afterEvent(() => this.living);
+    this.effects = new CheckedEffects(this.violations, now);
+    this.suspensions = new Suspensions(now, this.config);
+    this.ownership = new CheckedOwnership(this.violations, now, this.config.leaseActMs);
     this.store = new MemoryFenceStore(this.tables, this.time, noFaults, {
       isFenced: !this.#plants.has('no_fence'),
       comparesEpochAlone: this.#plants.has('epoch_alone'),
     });
     this.rows = new DurableRows({
       violations: this.violations,
-      now: () => this.time.monotonicMs(),
+      now,
       isDone: ({ id, key }) => this.tables.additions.has(`${ledgerText(key)}\0${id}`),
       attemptsMax: this.config.recoveryAttempts,
       storeForgot: () => this.grants.storeForgot,
