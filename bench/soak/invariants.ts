@@ -20,7 +20,11 @@ export async function leftWork(view: pg.Client): Promise<readonly string[]> {
   return left;
 }
 
-/** Each acknowledged message is called back; the first calls of a session come in the order of its turns. */
+/**
+ * Each acknowledged message is called back, and the first calls of a session come in the order in which its messages were
+ * accepted. Turns may start in another order: one that was accepted by a node that is lost then starts elsewhere, and the
+ * answers of later ones wait for it.
+ */
 export async function callbackFaults(
   view: pg.Client,
   load: Load,
@@ -31,14 +35,20 @@ export async function callbackFaults(
     if (!receiver.calledAtMs.has(id)) faults.push(`${id} was acknowledged and never called back`);
   }
   const { rows } = await view.query<{ session_id: string; id: string }>(
-    'select session_id, id from executions where trigger_id is not null order by session_id, started_at',
+    `select session_id, execution_id as id from trigger_inbox where execution_id is not null
+      order by tenant_id, session_id, seq`,
   );
+  const known = new Set(rows.map(({ id }) => id));
+  for (const id of load.acknowledgedAtMs.keys()) {
+    if (!known.has(id)) faults.push(`${id} was acknowledged and has no row in the inbox`);
+  }
   let session = '';
   let lastMs = 0;
   for (const { session_id: of, id } of rows) {
     const calledAtMs = receiver.calledAtMs.get(id);
     if (calledAtMs === undefined) continue;
-    if (of === session && calledAtMs < lastMs) faults.push(`${id} was called back before an earlier turn`);
+    if (of === session && calledAtMs < lastMs)
+      faults.push(`${id} was called back before a message that was accepted earlier`);
     session = of;
     lastMs = calledAtMs;
   }

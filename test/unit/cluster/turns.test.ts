@@ -8,6 +8,13 @@ import { CounterServiceDefinition } from '../../../generated/troupe/examples/v1/
 import { collector } from '../../support/clocks/collector.js';
 import { SimulatedCluster, type SimulatedNode } from '../../support/servers/simulated-cluster.js';
 
+/** The methods of a counter that these tests do not call. */
+const others = {
+  read: () => ({ sum: 0 }),
+  where: () => ({ process: '' }),
+  async *count() {},
+};
+
 function nodeAt(cluster: SimulatedCluster, index: number): SimulatedNode {
   const node = cluster.nodes[index];
   if (node === undefined) throw new Error(`node ${index} does not exist`);
@@ -56,9 +63,7 @@ test('a call that is made right at the end of a turn does not overtake the waiti
         await sleep(cluster.time, 100);
         return { sum: amount };
       },
-      read: () => ({ sum: 0 }),
-      where: () => ({ process: '' }),
-      async *count() {},
+      ...others,
     }),
   });
   await cluster.add(cluster.host('n1'), [kind]);
@@ -82,9 +87,7 @@ test('a turn that calls letNextIn still answers only when it returns', async (t)
         await sleep(cluster.time, 100);
         return { sum: amount };
       },
-      read: () => ({ sum: 0 }),
-      where: () => ({ process: '' }),
-      async *count() {},
+      ...others,
     }),
   });
   await cluster.add(cluster.host('n1'), [kind]);
@@ -107,9 +110,7 @@ test('a full mailbox refuses at once and suggests a retry pause', async (t) => {
         await sleep(cluster.time, 1_000);
         return { sum: 0 };
       },
-      read: () => ({ sum: 0 }),
-      where: () => ({ process: '' }),
-      async *count() {},
+      ...others,
     }),
   });
   await cluster.add(cluster.host('n1'), [kind]);
@@ -132,9 +133,7 @@ test('a call that returns to a waiting turn through another actor is refused ins
         const node = nodeAt(cluster, amount % cluster.nodes.length).node;
         return node.actor(kind, 'acme', next).add({ amount }, { within: call });
       },
-      read: () => ({ sum: 0 }),
-      where: () => ({ process: '' }),
-      async *count() {},
+      ...others,
     }),
   });
   for (const name of ['n1', 'n2', 'n3']) await cluster.add(cluster.host(name), [kind]);
@@ -157,9 +156,7 @@ test('a repeated request id joins a running call or gets the first answer, and a
         await sleep(cluster.time, 100);
         return { sum: amount };
       },
-      read: () => ({ sum: 0 }),
-      where: () => ({ process: '' }),
-      async *count() {},
+      ...others,
     }),
   });
   for (const name of ['n1', 'n2']) await cluster.add(cluster.host(name), [kind]);
@@ -207,9 +204,7 @@ test('a request that failed in a way that may be retried runs again under its id
         if (amount > 5) throw new ClusterError('write_rejected', 'as planned');
         return { sum: amount };
       },
-      read: () => ({ sum: 0 }),
-      where: () => ({ process: '' }),
-      async *count() {},
+      ...others,
     }),
   });
   await cluster.add(cluster.host('n1'), [kind]);
@@ -234,9 +229,7 @@ test('a call that ends in a mailbox gives its body back while the turn before it
         await sleep(cluster.time, 60_000);
         return { sum: 0 };
       },
-      read: () => ({ sum: 0 }),
-      where: () => ({ process: '' }),
-      async *count() {},
+      ...others,
     }),
   });
   await cluster.add(cluster.host('n1'), [kind]);

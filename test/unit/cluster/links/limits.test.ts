@@ -6,7 +6,7 @@ import { Assembler } from '../../../../cluster/links/assembler.js';
 import { LinkTroubles, type LinkTrouble } from '../../../../cluster/links/link-troubles.js';
 import type { Frame } from '../../../../cluster/links/pipe.js';
 import { ServerSession, type IncomingAnswer } from '../../../../cluster/links/server-session.js';
-import { Mode, type Call } from '../../../../generated/troupe/cluster/v1/link.js';
+import { callFrame } from '../../../support/builders/call-frame.js';
 import { recordedPipe } from '../../../support/builders/recorded-pipe.js';
 import { ManualTime } from '../../../support/clocks/manual-time.js';
 
@@ -71,28 +71,6 @@ class Served {
   }
 }
 
-function call(id: number, changes: Partial<Call> = {}): Frame['frame'] {
-  const value: Call = {
-    id,
-    method: 1,
-    group: '',
-    key: '',
-    body: new Uint8Array(0),
-    more: false,
-    deadlineMs: 1_000,
-    requestId: 'r',
-    traceparent: '',
-    tracestate: '',
-    callerGroup: '',
-    chain: [],
-    credit: 0,
-    mode: Mode.ROUTED,
-    repeatable: false,
-    ...changes,
-  };
-  return { $case: 'call', value };
-}
-
 const method = (number: number): Frame['frame'] => ({
   $case: 'method',
   value: { number, kind: 'test.Kind', name: 'm' },
@@ -100,7 +78,7 @@ const method = (number: number): Frame['frame'] => ({
 
 test('calls above the limit of running calls per peer are refused as overload', async (t) => {
   const served = new Served(t, { linkCallsMax: 3 });
-  served.feed(method(1), call(1), call(2), call(3), call(4));
+  served.feed(method(1), callFrame(1), callFrame(2), callFrame(3), callFrame(4));
   await served.turn();
   t.is(served.received, 3);
   t.deepEqual(served.closed, []);
@@ -121,14 +99,14 @@ test('a peer that starts bodies without completing them loses its link before th
   served.feed(method(1));
   const body = new Uint8Array(1_000);
   for (let id = 1; id < 2_000 && served.closed.length === 0; id += 1)
-    served.feed(call(id, { body, more: true }));
+    served.feed(callFrame(id, { body, more: true }));
   t.deepEqual(served.tags, ['message_too_large']);
   t.is(served.received, 0);
 });
 
 test('empty chunks count with their memory cost', (t) => {
   const served = new Served(t, { messageBytesMax: 100_000, linkAssemblyBytes: 200_000 });
-  served.feed(method(1), call(1, { more: true }));
+  served.feed(method(1), callFrame(1, { more: true }));
   const chunk: Frame['frame'] = { $case: 'chunk', value: { id: 1, body: new Uint8Array(0), more: true } };
   for (let sent = 0; sent < 2_000 && served.closed.length === 0; sent += 1) served.feed(chunk);
   t.deepEqual(served.tags, ['message_too_large']);
@@ -166,21 +144,21 @@ test('link troubles are reported up to a limit per minute, then counted', (t) =>
 
 test('an answer that does not fit the queue to its peer fails as overload, and new calls are refused', async (t) => {
   const served = new Served(t, { messageBytesMax: 1_000, linkQueueBytes: 1_000, linkAnswerBytes: 1_000 });
-  served.feed(method(1), call(1), call(2));
+  served.feed(method(1), callFrame(1), callFrame(2));
   served.answers[0]?.reply(new Uint8Array(900), epoch(0));
   served.answers[1]?.reply(new Uint8Array(900), epoch(0));
-  served.feed(call(3));
+  served.feed(callFrame(3));
   t.is(served.received, 2);
   await served.turn();
   t.deepEqual(served.outcomes, ['reply 1', 'failure 2: 11', 'failure 3: 11']);
   // The answers have left.
-  served.feed(call(4));
+  served.feed(callFrame(4));
   t.is(served.received, 3);
 });
 
 test('a stream that is not read fails as overload and stops', async (t) => {
   const served = new Served(t, { messageBytesMax: 1_000, linkQueueBytes: 1_000, linkAnswerBytes: 1_000 });
-  served.feed(method(1), call(1, { credit: 1 }));
+  served.feed(method(1), callFrame(1, { credit: 1 }));
   const [answer] = served.answers;
   for (let sent = 0; sent < 5; sent += 1) answer?.item(new Uint8Array(400));
   await served.turn();
@@ -192,7 +170,7 @@ test('a peer that reads none of its answers loses its link', (t) => {
   const served = new Served(t, { messageBytesMax: 1_000, linkQueueBytes: 1_000, linkAnswerBytes: 1_000 });
   served.feed(method(1));
   for (let id = 1; id < 1_000 && served.closed.length === 0; id += 1) {
-    served.feed(call(id));
+    served.feed(callFrame(id));
     served.answers.at(-1)?.fail(new ClusterError('handler_failed', 'no'));
   }
   t.deepEqual(served.tags, ['overloaded']);

@@ -10,8 +10,8 @@ import type { Frame } from '../../../../cluster/links/pipe.js';
 import { processQuestion } from '../../../../cluster/links/process-question.js';
 import { type IncomingCall, ServerSession } from '../../../../cluster/links/server-session.js';
 import { SeededRandom, VirtualTime } from '../../../../cluster/simulation/virtual-time.js';
-import { Mode } from '../../../../generated/troupe/cluster/v1/link.js';
 import { member } from '../../../contracts/member-store.js';
+import { callFrame } from '../../../support/builders/call-frame.js';
 import { recordedPipe } from '../../../support/builders/recorded-pipe.js';
 
 const config = clusterConfig();
@@ -62,26 +62,9 @@ test('a caller receives the newer view before it reads "moved"', async (t) => {
     onClosed() {},
   });
   t.teardown(() => session.close());
-  const value = {
-    id: 1,
-    method: 1,
-    group: '',
-    key: '',
-    body: new Uint8Array(0),
-    more: false,
-    deadlineMs: 1_000,
-    requestId: 'r',
-    traceparent: '',
-    tracestate: '',
-    callerGroup: '',
-    chain: [],
-    credit: 0,
-    mode: Mode.ROUTED,
-    repeatable: false,
-  };
   feed([
     { frame: { $case: 'method', value: { number: 1, kind: 'test.Kind', name: 'm' } } },
-    { frame: { $case: 'call', value } },
+    { frame: callFrame(1) },
   ]);
   received?.answer.fail(new ClusterError('moved', 'owned by another node'));
   await time.advance(10);
