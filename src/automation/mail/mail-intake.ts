@@ -1,7 +1,13 @@
 import type { Ids } from '../../kernel/chance.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Quota } from '../../tenancy/quota/index.js';
-import type { BatchWriter, HotReads, Store, TenantTransaction } from '../../infra/storage/index.js';
+import {
+  type BatchWriter,
+  type HotReads,
+  type Store,
+  StoreError,
+  type TenantTransaction,
+} from '../../infra/storage/index.js';
 import type { EmailConfig } from '../triggers/config/email-config.js';
 import { mailOf } from '../triggers/types/registry.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
@@ -32,7 +38,7 @@ export interface MailIntakeParts {
   readonly addresses: MailAddresses;
   readonly quota: Pick<Quota, 'admitTenantWork'>;
   readonly inbox: Pick<BatchWriter<AcceptedMail, MailAcceptance>, 'write'>;
-  readonly runner: Pick<InboxRunner, 'begin'>;
+  readonly runner: Pick<InboxRunner, 'begin' | 'beginIfAccepted'>;
   readonly seal: MessageSealer;
   readonly measures: Pick<TriggerMeasures, 'accepted'>;
   readonly ids: Ids;
@@ -149,7 +155,9 @@ export class MailIntake {
     const key = keyOf(evaluated);
     const work: MessagePayload = { ...evaluated.work, requestId: key };
     const executionId = this.#parts.ids.uuid();
-    const { seq } = await inbox.write({
+    const row = { trigger_id: trigger.id, key, seq: 0 };
+    const item = { scope, triggerId: trigger.id, sessionId, executionId, work, row, attempts: 1, ageMs: 0 };
+    const writing = inbox.write({
       tenant_id: scope.tenantId,
       trigger_id: trigger.id,
       message_id: messageId,
@@ -161,10 +169,17 @@ export class MailIntake {
       hold_ms: holdMs,
       keep_ms: keepMs,
     });
-    if (seq === undefined) return;
+    const { seq } = await writing.catch((error: unknown) => {
+      if (error instanceof StoreError && error.failure === 'outcome-unknown') runner.beginIfAccepted(item);
+      throw error;
+    });
+    // A repeat, or a mail of a batch that was written again after a lost COMMIT answer and found its own rows.
+    if (seq === undefined) {
+      runner.beginIfAccepted(item, 1);
+      return;
+    }
     this.#parts.measures.accepted('email');
-    const row = { trigger_id: trigger.id, key, seq };
-    runner.begin({ scope, triggerId: trigger.id, sessionId, executionId, work, row, attempts: 1, ageMs: 0 });
+    runner.begin({ ...item, row: { ...row, seq } });
   }
 
   /** The same as part of a transaction; undefined if no turn is to run. */
