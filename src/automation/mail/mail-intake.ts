@@ -32,10 +32,10 @@ const contextCharsMax = 2_000;
 const referencesKept = 20;
 
 export interface MailIntakeParts {
-  readonly store: Store;
-  readonly reads: HotReads;
+  readonly store: Pick<Store, 'inTenant'>;
+  readonly reads: Pick<HotReads, 'inTenant'>;
   readonly senderBlocks: Pick<SenderBlocks, 'isDenied'>;
-  readonly addresses: MailAddresses;
+  readonly addresses: Pick<MailAddresses, 'ownAddresses' | 'sendingAs'>;
   readonly quota: Pick<Quota, 'admitTenantWork'>;
   readonly inbox: Pick<BatchWriter<AcceptedMail, MailAcceptance>, 'write'>;
   readonly runner: Pick<InboxRunner, 'begin' | 'beginIfAccepted'>;

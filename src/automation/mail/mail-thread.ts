@@ -10,7 +10,7 @@ import type { ParsedMail } from '../mail-reading/parsed-mail.js';
  * references. So the mails of a thread share it even if they arrive out of order.
  */
 export async function threadOf(
-  reads: HotReads,
+  reads: Pick<HotReads, 'inTenant'>,
   scope: TenantScope,
   triggerId: string,
   { id, inReplyTo, references }: Pick<ParsedMail, 'id' | 'inReplyTo' | 'references'>,

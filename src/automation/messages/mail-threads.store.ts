@@ -19,7 +19,7 @@ const byMessageIds: HotStatement<z.output<typeof threadRow>> = {
 
 /** The threads of the given mails, as far as the trigger received or sent them. */
 export async function threadsOf(
-  reads: HotReads,
+  reads: Pick<HotReads, 'inTenant'>,
   scope: TenantScope,
   triggerId: string,
   messageIds: readonly string[],

@@ -14,6 +14,7 @@ import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { EndedMessages } from '../../support/builders/ended-messages.js';
 
 const messages = new EndedMessages(test);
+const figures = { limit: 60, remaining: 59, reset: 0 };
 const seal = new MessageSealer(createSealer({ masterKey: randomBytes(32), random: systemPlatform.random }));
 
 /** Accepts one mail; returns what the runner was asked to do. */
@@ -21,8 +22,13 @@ async function accept(write: MailIntakeParts['inbox']['write']) {
   const scope = tenantScope(await messages.tenant());
   const begun: InboxMessage[] = [];
   const lookedFor: { readonly item: InboxMessage; readonly looks: number | undefined }[] = [];
+  const unasked = (what: string) => () => Promise.reject(new Error(`${what} was asked`));
   const intake = new MailIntake({
-    quota: { admitTenantWork: async () => ({ refusal: undefined }) },
+    store: { inTenant: unasked('a transaction') },
+    reads: { inTenant: unasked('a read') },
+    senderBlocks: { isDenied: () => false },
+    addresses: { ownAddresses: () => [], sendingAs: unasked('an address') },
+    quota: { admitTenantWork: () => ({ figures }) },
     inbox: { write },
     runner: {
       begin: (item: InboxMessage) => void begun.push(item),
@@ -31,7 +37,7 @@ async function accept(write: MailIntakeParts['inbox']['write']) {
     seal,
     measures: { accepted: () => undefined },
     ids: systemPlatform.ids,
-  } as unknown as MailIntakeParts);
+  });
   const trigger = {
     id: randomUUID(),
     scope,
