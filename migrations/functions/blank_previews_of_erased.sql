@@ -3,7 +3,11 @@ create or replace function blank_previews_of_erased() returns trigger
   language plpgsql
 as $$
 begin
-  if exists (select from executions_without_previews e where e.tenant_id = new.tenant_id and e.id = new.execution_id) then
+  -- An erasure that is not committed yet holds the lock (wait_for_calls_of_execution). The call does not wait for it: a batch
+  -- books calls of many tenants. If that erasure fails, the call has lost its previews and nothing else.
+  if not pg_try_advisory_xact_lock_shared(hashtextextended('calls of ' || new.execution_id, 0))
+    or exists (select from executions_without_previews e where e.tenant_id = new.tenant_id and e.id = new.execution_id)
+  then
     new.input_preview := '';
     new.output_preview := '';
   end if;

@@ -36,7 +36,7 @@ begin
         and (execution_id = any(caused) or is_written_by(author, one.consumer_key));
     delete from executions where tenant_id = one.tenant_id and id = any(caused);
     insert into ended_by_erasure (tenant_id, id, only_previews)
-      select tenant_id, id, true from executions
+      select tenant_id, id, true from executions, wait_for_calls_of_execution(id)
       -- The summary that follows a turn is recorded after the turn's end.
       where tenant_id = one.tenant_id and session_id = one.session_id
         and (outcome is null or finished_at > now() - interval '10 minutes')

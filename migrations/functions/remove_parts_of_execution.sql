@@ -1,5 +1,5 @@
 -- Deletes the steps, the log and the approvals of a deleted execution (src/conversations/sessions), by the primary keys whatever the
--- tables' statistics say. A trigger instead of foreign keys: see messages.
+-- tables' statistics say, and notes an execution of which something may still be recorded. A trigger instead of foreign keys: see messages.
 create or replace function remove_parts_of_execution() returns trigger
   language plpgsql
 as $$
@@ -8,8 +8,14 @@ begin
   delete from execution_logs where tenant_id = old.tenant_id and execution_id = old.id;
   delete from approvals where tenant_id = old.tenant_id and execution_id = old.id;
   if old.outcome is null then
+    perform wait_for_calls_of_execution(old.id);
     insert into ended_by_erasure (tenant_id, id) values (old.tenant_id, old.id)
       on conflict (tenant_id, id) do update set only_previews = false;
+  elsif old.finished_at > now() - interval '10 minutes' then
+    -- The summary that follows a turn is recorded after the turn's end.
+    perform wait_for_calls_of_execution(old.id);
+    insert into ended_by_erasure (tenant_id, id, only_previews) values (old.tenant_id, old.id, true)
+      on conflict do nothing;
   end if;
   return null;
 end
