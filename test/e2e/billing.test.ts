@@ -11,8 +11,8 @@ const shared = sharedNode(test);
 const usagePath = '/api/billing/usage';
 
 /**
- * Two hours back, so that one call is in sums and the others in a partial hour. A call with a key, since the
- * sums name the key and the call of a turn has none.
+ * Two hours back, from the sums of the present hour to those of that one, so that the range has two hours with calls. A call
+ * with a key, since the sums name the key and the call of a turn has none.
  */
 async function moveOneCallBack({ databaseUrl, bootstrap }: TenantNode): Promise<void> {
   const owner = await ownerView(databaseUrl);
@@ -24,6 +24,14 @@ async function moveOneCallBack({ databaseUrl, bootstrap }: TenantNode): Promise<
          select min(attempt_id::text)::uuid from usage_rows where tenant_id = $1 and key_id is not null
        )
        returning *
+     ),
+     taken as (
+       update call_hours h set ledger_calls = h.ledger_calls - 1,
+         ledger_input_tokens = h.ledger_input_tokens - m.input_tokens,
+         ledger_output_tokens = h.ledger_output_tokens - m.output_tokens, ledger_cost = h.ledger_cost - m.cost::numeric
+       from moved m
+       where h.tenant_id = m.tenant_id and h.hour = date_trunc('hour', m.opened_at + interval '2 hours', 'UTC')
+         and h.key_id = m.key_id and h.model = m.model and h.payer = m.payer
      )
      insert into call_hours select tenant_id, date_trunc('hour', opened_at, 'UTC'), '00000000-0000-0000-0000-000000000000',
        key_id, '00000000-0000-0000-0000-000000000000', vendor, model, source, payer, 'success', '', 0, 0, 0, 0, 0, 0, 0, 0,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { OperatorReports } from '../operator/index.js';
 import { installationGroups } from '../../models/usage/index.js';
-import { momentText, rangeOf } from '../../models/telemetry/index.js';
+import { momentText, reportRange } from '../../models/telemetry/index.js';
 import { choiceOf, type Command, readArguments, table, usageError } from './command.js';
 import { textOptions, usageOf } from './help.js';
 import { withManagement } from './management.js';
@@ -21,7 +21,7 @@ export const usageCommand: Command = {
     const group = choiceOf(values['group-by'] ?? '', choices);
     const asked = dates.safeParse({ start_date: values['start-date'], end_date: values['end-date'] });
     if (!asked.success) throw usageError(z.prettifyError(asked.error), usage);
-    const range = rangeOf(asked.data, Date.now(), daysDefault);
+    const range = reportRange(asked.data, Date.now(), daysDefault);
     await withManagement(environment, async ({ store }) => {
       const groups = await new OperatorReports(store, Date.now).usage(range, group);
       const rows = groups.map((row) => [

@@ -19,7 +19,7 @@ import {
 } from '../../http/operations/index.js';
 import { displayName, emailAddress, type Identity, tenantStatuses } from '../../tenancy/identity/index.js';
 import type { Vault } from '../../tenancy/vault/index.js';
-import { momentText, rangeOf } from '../../models/telemetry/index.js';
+import { momentText, reportRange } from '../../models/telemetry/index.js';
 import { installationGroups } from '../../models/usage/index.js';
 import { tenantScope } from '../../kernel/tenant-scope.js';
 import type { OperatorReports } from './reports.js';
@@ -225,7 +225,7 @@ function usageOperation({ reports, nowMs }: OperatorParts): Operation {
       }),
     ).extend({ count: z.int() }),
     handle: async ({ query }) => {
-      const groups = await reports.usage(rangeOf(query, nowMs(), daysDefault), query.group_by);
+      const groups = await reports.usage(reportRange(query, nowMs(), daysDefault), query.group_by);
       const sum = (figure: keyof typeof usageFigures): number =>
         groups.reduce((total, group) => total + group[figure], 0);
       const total = {

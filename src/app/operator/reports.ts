@@ -25,8 +25,6 @@ export interface TenantReport extends TenantOverview {
   readonly last_seen: Date | null;
 }
 
-const hourMs = 3_600_000;
-
 export class OperatorReports {
   readonly #store: Store;
   readonly #nowMs: () => number;
@@ -55,7 +53,7 @@ export class OperatorReports {
 
   async usage(range: { readonly from: Date; readonly to: Date }, group: InstallationGroup) {
     const { totals, names } = await this.#store.directory(async (tx) => {
-      const rows = await installationTotals(tx, this.#hoursOf(range), group);
+      const rows = await installationTotals(tx, { ...range, ...partsOf(range) }, group);
       const tenants = group === 'tenant' ? rows.map(({ key }) => key) : [];
       return { totals: rows, names: await namesOfTenants(tx, tenants) };
     });
@@ -81,13 +79,6 @@ export class OperatorReports {
         last_seen: later(uses.get(overview.id), month?.last_call_at ?? undefined),
       };
     });
-  }
-
-  /** Nothing begins after now, so the current hour counts as whole when the range ends now or later. */
-  #hoursOf({ from, to }: { readonly from: Date; readonly to: Date }) {
-    const isOpen = to.getTime() > this.#nowMs();
-    const end = isOpen ? new Date(Math.ceil(to.getTime() / hourMs) * hourMs) : to;
-    return { from, to: end, ...partsOf({ from, to: end }) };
   }
 
   #monthBegan(): Date {

@@ -1,5 +1,5 @@
 import type { Time, Timer } from '../../../cluster/index.js';
-import { FairLimiter, type FairLimiterLimits } from '../../infra/claims/index.js';
+import { FairLimiter, type FairLimiterLimits } from '../../kernel/fair-limiter.js';
 
 export interface StartPacerParts<Turn> {
   readonly time: Time;

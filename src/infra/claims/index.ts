@@ -8,6 +8,5 @@ export {
   releaseClaims,
   type ReleasedRows,
 } from './claimed-table.js';
-export { FairLimiter, type FairLimiterLimits } from './fair-limiter.js';
 export { TaskLimiter } from './task-limiter.js';
 export { type ClaimedWork, type ClaimHolders, VoidClaims, type VoidClaimsParts } from './void-claims.js';

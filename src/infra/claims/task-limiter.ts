@@ -1,4 +1,4 @@
-import { FairLimiter, type FairLimiterLimits } from './fair-limiter.js';
+import { FairLimiter, type FairLimiterLimits } from '../../kernel/fair-limiter.js';
 
 interface Waiting {
   readonly share: string;

@@ -1,6 +1,6 @@
 import type { Time } from '../../../cluster/index.js';
 import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
-import { FairQueue } from '../storage/index.js';
+import { FairQueue } from '../../kernel/fair-queue.js';
 import { Child, type Outcome } from './child.js';
 import { CpuBudget } from './cpu-budget.js';
 import { SandboxError } from './sandbox-error.js';

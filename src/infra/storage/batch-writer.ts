@@ -16,7 +16,7 @@ import { Entry, classify } from './batch-attempt.js';
 import type { Verdict } from './batch-attempt.js';
 import { type BatchTarget, statementOf } from './batch-target.js';
 import { StoreError, toStoreError } from './errors.js';
-import { FairQueue } from './fair-queue.js';
+import { FairQueue } from '../../kernel/fair-queue.js';
 
 export type BatchWriter<Row, Outcome> = {
   /** Resolves after the commit. Rejects with a StoreError; `outcome-unknown` if it is unknown whether the row was written. */

@@ -32,7 +32,6 @@ export type { CountedWindow, CountingNode, WindowCount, WindowsOfOthers } from '
 export { examineRedis, type RedisFacts } from './redis/examine.js';
 export { isUniqueViolation, StoreError } from './errors.js';
 export type { StoreFailure } from './errors.js';
-export { FairQueue } from './fair-queue.js';
 export { makeFolder } from './folders.js';
 export { openHotReads } from './hot.js';
 export type { HotReads, HotReadsOptions, HotStatement, HotValue } from './hot.js';

@@ -3,11 +3,13 @@ import pg from 'pg';
 import { assertRole, clientConfig } from './connection.js';
 import type { ConnectionSettings } from './connection.js';
 import { StoreError, toStoreError } from './errors.js';
-import { FairQueue } from './fair-queue.js';
+import { FairLimiter } from '../../kernel/fair-limiter.js';
 import type { Statements } from './queries.js';
 
 export type PoolSettings = ConnectionSettings & {
   readonly connectionsMax: number;
+  /** Maximum of connections for one share; all of them without it. */
+  readonly ofShareMax?: number;
   /** Maximum number of waiters for a connection; further ones are refused, because a longer wait helps nobody. */
   readonly waitingMax: number;
 };
@@ -15,7 +17,8 @@ export type PoolSettings = ConnectionSettings & {
 export type Pool = {
   /**
    * `share`: the owner of the work. Waiting shares take turns, and one share may be at most half of the waiters: a tenant
-   * with a thousand ending turns does not delay a tenant with one request.
+   * with a thousand ending turns does not delay a tenant with one request. Nor does one with slow reports, which cannot
+   * have all connections.
    */
   use<Result>(share: string | undefined, work: (session: Session) => Promise<Result>): Promise<Result>;
   /** Waits for all work that has a connection. */
@@ -23,8 +26,20 @@ export type Pool = {
 };
 
 const idleMs = 60_000;
+/** Work of the installation, in a pool without shares. */
+const noShare = '';
 
-export function openPool({ connectionsMax, waitingMax, ...settings }: PoolSettings): Pool {
+interface Waiting {
+  readonly share: string;
+  readonly begin: () => void;
+}
+
+export function openPool({
+  connectionsMax,
+  ofShareMax = connectionsMax,
+  waitingMax,
+  ...settings
+}: PoolSettings): Pool {
   const config = clientConfig(settings);
   const pool = new pg.Pool({
     ...poolConfig(config),
@@ -33,26 +48,27 @@ export function openPool({ connectionsMax, waitingMax, ...settings }: PoolSettin
   });
   ignoreIdleLosses(pool);
   const checked = new WeakSet<pg.PoolClient>();
-  const waiting = new FairQueue<() => void>();
-  let inside = 0;
-  const enter = (share: string | undefined): Promise<void> | undefined => {
-    if (inside < connectionsMax) {
-      inside += 1;
+  const places = new FairLimiter<Waiting>({ all: connectionsMax, each: ofShareMax });
+  const enter = (share: string): Promise<void> | undefined => {
+    if (places.hasPlace(share)) {
+      places.enter(share);
       return undefined;
     }
-    const ofShare = share === undefined ? 0 : waiting.lengthOf(share);
-    if (waiting.length >= waitingMax || ofShare >= waitingMax / 2) {
+    const { waitingCount } = places;
+    if (waitingCount >= waitingMax || (share !== noShare && places.waitingOf(share) >= waitingMax / 2)) {
       throw new StoreError(
         'overloaded',
-        `Opening a transaction: ${waiting.length} others are waiting for a connection`,
+        `Opening a transaction: ${waitingCount} others are waiting for a connection`,
       );
     }
-    return new Promise((resolve) => waiting.push(share ?? '', resolve));
+    return new Promise((begin) => places.wait(share, { share, begin }));
   };
-  const leave = (): void => {
-    const next = waiting.shift();
-    if (next === undefined) inside -= 1;
-    else next();
+  const leave = (share: string): void => {
+    places.leave(share);
+    const next = places.next();
+    if (next === undefined) return;
+    places.enter(next.share);
+    next.begin();
   };
   const connected = async <Result>(work: (session: Session) => Promise<Result>): Promise<Result> => {
     const client = await pool.connect().catch((error: unknown) => {
@@ -70,12 +86,12 @@ export function openPool({ connectionsMax, waitingMax, ...settings }: PoolSettin
     }
   };
   return {
-    async use(share, work) {
+    async use(share = noShare, work) {
       await enter(share);
       try {
         return await connected(work);
       } finally {
-        leave();
+        leave(share);
       }
     },
     end: () => pool.end(),

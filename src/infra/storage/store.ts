@@ -35,7 +35,7 @@ export type StoreSettings = {
   readonly databaseUrl: string;
   /** The name under which this process claims rows. */
   readonly process?: string | undefined;
-  /** Connections for tenants' transactions. */
+  /** Connections for tenants' transactions. One tenant has at most four fifths of them. */
   readonly connectionsMax?: number;
   readonly directoryConnectionsMax?: number;
   readonly statementTimeoutMs?: number;
@@ -43,14 +43,24 @@ export type StoreSettings = {
   readonly waitingMax?: number;
 };
 
+/** The part of the connections that one tenant may have. */
+const ofTenantMax = 0.8;
+
 export async function openStore(settings: StoreSettings): Promise<Store> {
-  const { databaseUrl, process, statementTimeoutMs = 10_000, waitingMax = 512 } = settings;
+  const {
+    databaseUrl,
+    process,
+    statementTimeoutMs = 10_000,
+    waitingMax = 512,
+    connectionsMax = 10,
+  } = settings;
   const tenants = openPool({
     databaseUrl,
     process,
     statementTimeoutMs,
     role: applicationRole,
-    connectionsMax: settings.connectionsMax ?? 10,
+    connectionsMax,
+    ofShareMax: Math.ceil(connectionsMax * ofTenantMax),
     waitingMax,
   });
   const directory = openPool({

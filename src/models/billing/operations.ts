@@ -10,7 +10,7 @@ import {
   tenantCaller,
 } from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
-import { momentText, rangeOf, partsOf } from '../telemetry/index.js';
+import { momentText, partsOf, reportRange } from '../telemetry/index.js';
 import { usageDays, usageGroups, usageTotals } from '../usage/index.js';
 import { labelsOf, type Names } from './labels.js';
 
@@ -97,7 +97,7 @@ export function billingOperations({ store, time, names }: BillingOperationParts)
         }),
       ).extend({ count: z.int() }),
       handle: async ({ caller: { scope }, query }) => {
-        const range = rangeOf(query, time.wallMs(), daysDefault);
+        const range = reportRange(query, time.wallMs(), daysDefault);
         const parts = { ...range, ...partsOf(range) };
         const { total, groups, days } = await store.inTenant(scope, async (tx) => {
           const report = await usageTotals(scope, tx, parts, query.group_by);

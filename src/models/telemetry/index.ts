@@ -6,7 +6,7 @@ import { oneCallOperation } from './one-call.js';
 import { turnCallOperations } from './turn-calls.js';
 
 export { callsExport } from './exports.js';
-export { momentText, partsOf, rangeOf } from './range.js';
+export { momentText, partsOf, reportRange } from './range.js';
 
 export function createTelemetry(
   { store, time }: Pick<Platform, 'store' | 'time'>,

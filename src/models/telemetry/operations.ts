@@ -16,7 +16,7 @@ import { readLog, readSessions } from './log.store.js';
 import { readGraph } from './graph.js';
 import { readLoop } from './paths.store.js';
 import { agentRangeQuery, hoursQuery, logQuery, metricsQuery, rangeQuery, sessionsQuery } from './query.js';
-import { lastHours, rangeOf } from './range.js';
+import { lastHours, reportRange } from './range.js';
 import * as report from './reports.js';
 import * as shapes from './shapes.js';
 import { readTurns } from './turns.store.js';
@@ -55,7 +55,8 @@ export function telemetryOperations({ store, time, version }: TelemetryParts): r
     dialect: 'telemetry',
     access: tenantUser('telemetry:read', 'required-header'),
   } as const;
-  const rangeFor = (query: z.output<typeof rangeQuery>, most = days) => rangeOf(query, time.wallMs(), most);
+  const rangeFor = (query: z.output<typeof rangeQuery>, most = days) =>
+    reportRange(query, time.wallMs(), most);
   return [
     declare({
       name: 'telemetry.health',

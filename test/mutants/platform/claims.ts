@@ -122,7 +122,7 @@ export const claims = [
     claiming,
   ),
   ...mutantsOf(
-    'src/infra/claims/fair-limiter.ts',
+    'src/kernel/fair-limiter.ts',
     [
       {
         id: 'one-share-takes-all',

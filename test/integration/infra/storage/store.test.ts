@@ -287,6 +287,27 @@ test('tenants wait for a connection in turn, and one has at most half of the wai
   t.deepEqual(order, ['hot 1', 'calm', 'hot 2', 'hot 3', 'hot 4']);
 });
 
+test('a tenant with slow transactions leaves connections to others', async (t) => {
+  const store = await open(t, { connectionsMax: 5 });
+  const [hot, calm] = [tenantScope(randomUUID()), tenantScope(randomUUID())];
+  let begun = 0;
+  const releases: (() => void)[] = [];
+  const slow = Array.from({ length: 6 }, () =>
+    store.inTenant(hot, async () => {
+      begun += 1;
+      await new Promise<void>((resolve) => releases.push(resolve));
+    }),
+  );
+  t.teardown(() => releases.forEach((release) => release()));
+  await eventually(() => releases.length === 4);
+  await store.inTenant(calm, async () => t.is(begun, 4));
+  await eventually(() => {
+    releases.splice(0).forEach((release) => release());
+    return begun === 6 && releases.length === 0;
+  });
+  await Promise.all(slow);
+});
+
 test('an unreachable database fails as unavailable, and the store works when it is back', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   t.teardown(() => proxy.close());

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { FairLimiter } from '../../../../src/infra/claims/fair-limiter.js';
+import { FairLimiter } from '../../../src/kernel/fair-limiter.js';
 
 function begin(room: FairLimiter<string>, share: string, thing: string): boolean {
   if (room.hasPlace(share)) room.enter(share);

@@ -1,4 +1,4 @@
-import { FairQueue } from '../storage/index.js';
+import { FairQueue } from './fair-queue.js';
 
 export interface FairLimiterLimits {
   /** Maximum admitted at once. */
@@ -66,6 +66,10 @@ export class FairLimiter<Item> {
   /** Removes and returns the next waiting item that has a free place. */
   next(): Item | undefined {
     return this.free > 0 ? this.#waiting.shift((share) => this.#hasOwnPlace(share)) : undefined;
+  }
+
+  waitingOf(share: string): number {
+    return this.#waiting.lengthOf(share);
   }
 
   waiting(): Iterable<Item> {
