@@ -1,31 +1,26 @@
-// One tenant at a hundred times its share: what it changes for another one's calls, turns, webhooks and reports. Both have the same plan, without a limit that would refuse the hot one; the calm one is measured by turns alone
-// and beside it. The node has one core; the load and PostgreSQL share the other.
+// One tenant at a hundred times its share: what it changes for another one's calls, turns, webhooks and reports. Both have
+// the same plan, without a limit that would refuse the hot one; the calm one is measured by turns alone and beside it. The node has one core; the load and PostgreSQL share the other.
 //
 //   npm run bench:fairness              2 rounds of 10 s, 3 requests a second each
 //   npm run bench:fairness -- 1 5 3
-import { load, percentile } from '../support/load.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { percentile } from '../support/load.js';
 import { type PacedAnswer, sendPaced } from '../support/paced.js';
 import { record } from '../support/results.js';
-import { median, pinLoad, startServer } from '../support/servers.js';
-import { openReceiver, requestsTo, statusOf, type Work } from './requests.js';
+import { median } from '../support/servers.js';
+import { requestsTo, statusOf, type Work } from './requests.js';
+import { startTwoTenants } from './two-tenants.js';
 
 const [rounds = 2, seconds = 10, perSecond = 3] = process.argv.slice(2).map(Number);
 const times = 100;
 const aim = 1.5;
+/** What is left of the warming work runs until then. */
+const restMs = 3_000;
 /** Requests of the calm tenant that an overloaded node refused. */
 let shed = 0;
 const works: readonly Work[] = ['calls', 'turns', 'webhooks', 'reports'];
 
-pinLoad();
-const receiver = await openReceiver();
-const server = await startServer('troupe', './two-tenants.server.js', import.meta.url);
-await load({
-  port: server.port,
-  request: requestsTo(server, 'calm', 'calls')(0),
-  connections: 8,
-  seconds: 4,
-  expectedStatus: 200,
-});
+const { server, stop } = await startTwoTenants();
 
 console.log(
   `\n${rounds} rounds of ${seconds} s: ${perSecond} requests a second of one tenant, while another sends ${times} times as many`,
@@ -36,7 +31,7 @@ for (const work of works) {
   let refused = 0;
   let sent = 0;
   shed = 0;
-  await calm(work);
+  await warm(work);
   for (let round = 0; round < rounds; round += 1) {
     alone.push(figuresOf(work, await calm(work)));
     const [own, others] = await Promise.all([calm(work), hot(work)]);
@@ -46,8 +41,7 @@ for (const work of works) {
   }
   show(work, alone, beside, `${refused} of ${sent} of the hot one refused, ${shed} of the calm one shed`);
 }
-await server.stop();
-receiver.close();
+await stop();
 process.exit(0);
 
 function calm(work: Work): Promise<readonly PacedAnswer[]> {
@@ -63,6 +57,12 @@ function calm(work: Work): Promise<readonly PacedAnswer[]> {
 function hot(work: Work): Promise<readonly PacedAnswer[]> {
   const request = requestsTo(server, 'hot', work);
   return sendPaced({ port: server.port, request, perSecond: perSecond * times, seconds, connections: 64 });
+}
+
+/** Until its code is compiled, work takes twice as long. */
+async function warm(work: Work): Promise<void> {
+  await Promise.all([calm(work), hot(work)]);
+  await sleep(restMs);
 }
 
 function figuresOf(work: Work, answers: readonly PacedAnswer[]): Float64Array {

@@ -1,13 +1,9 @@
 // The whole platform with two tenants of the same plan: a calm one and a hot one, each with a key, an agent that echoes
 // and a trigger. The answers of triggers go to BENCH_RECEIVER.
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { z } from 'zod';
-import { startEmbeddedPostgres } from '../../src/infra/storage/index.js';
 import { serveBench } from '../support/servers.js';
 import { operatorToken, startWholeNode } from '../support/whole-node.js';
 import { asyncTrigger } from '../webhooks/trigger.js';
@@ -18,9 +14,9 @@ globalThis.gc = runInNewContext('gc') as NonNullable<typeof globalThis.gc>;
 
 const receiver = process.env['BENCH_RECEIVER'] ?? '';
 if (receiver === '') throw new Error('BENCH_RECEIVER must be the address that receives the answers');
-const directory = await mkdtemp(join(tmpdir(), 'troupe-bench-'));
-const database = await startEmbeddedPostgres({ directory: join(directory, 'postgres'), flush: false });
-const node = await startWholeNode(database.connectionString, { TROUPE_EGRESS_ALLOW: '127.0.0.0/8' });
+const databaseUrl = process.env['BENCH_DATABASE'];
+if (databaseUrl === undefined) throw new Error('BENCH_DATABASE must be the address of the database');
+const node = await startWholeNode(databaseUrl, { TROUPE_EGRESS_ALLOW: '127.0.0.0/8' });
 
 async function post(path: string, body: object, headers: Record<string, string>, method = 'POST') {
   const response = await fetch(`http://127.0.0.1:${node.port}${path}`, {
@@ -74,11 +70,6 @@ async function makeTenant(name: string): Promise<Record<string, string>> {
 const facts = {
   ...(await makeTenant('calm')),
   ...(await makeTenant('hot')),
-  database: database.connectionString,
 };
 
-serveBench({ port: node.port, facts }, async () => {
-  await node.stop();
-  await database.stop();
-  await rm(directory, { recursive: true, force: true });
-});
+serveBench({ port: node.port, facts }, () => node.stop());

@@ -6,11 +6,11 @@
 //   npm run bench:tails -- 1 0.7     minutes, and the share of what the node can do
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { openReceiver, requestsTo } from '../fairness/requests.js';
+import { requestsTo } from '../fairness/requests.js';
+import { startTwoTenants } from '../fairness/two-tenants.js';
 import { load, percentile } from '../support/load.js';
 import { type PacedAnswer, sendPaced } from '../support/paced.js';
 import { record } from '../support/results.js';
-import { pinLoad, startServer } from '../support/servers.js';
 import { talk } from '../turns/clients.js';
 
 const [minutes = 10, share = 0.7] = process.argv.slice(2).map(Number);
@@ -20,11 +20,9 @@ const probeSeconds = 6;
 /** Webhooks for one turn, as channels send them. */
 const webhooksForTurn = 4;
 
-pinLoad();
-const receiver = await openReceiver();
-const server = await startServer('troupe', '../fairness/two-tenants.server.js', import.meta.url);
+const { server, databaseUrl, stop } = await startTwoTenants();
 const { port, facts } = server;
-const owner = new pg.Client({ connectionString: facts['database'] ?? '' });
+const owner = new pg.Client({ connectionString: databaseUrl });
 await owner.connect();
 // Otherwise its owner changes no rows either.
 await owner.query('alter table tenants no force row level security');
@@ -84,8 +82,7 @@ record({
   better: 'less',
 });
 await owner.end();
-await server.stop();
-receiver.close();
+await stop();
 process.exit(0);
 
 function report(
