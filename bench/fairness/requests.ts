@@ -5,14 +5,17 @@ import type { BenchServer } from '../support/servers.js';
 import { requestOf } from '../webhooks/request.js';
 
 export type Who = 'calm' | 'hot';
-export type Work = 'calls' | 'turns' | 'webhooks' | 'reports';
+export type Work = 'calls' | 'turns' | 'webhooks' | 'realtime' | 'reports';
 
 export const statusOf: Readonly<Record<Work, number>> = {
   calls: 200,
   turns: 200,
   webhooks: 202,
+  realtime: 200,
   reports: 200,
 };
+
+let consumers = 0;
 
 export function requestsTo({ facts }: BenchServer, who: Who, work: Work): (index: number) => string {
   const of = (name: string): string => facts[`${who}${name}`] ?? '';
@@ -25,6 +28,9 @@ export function requestsTo({ facts }: BenchServer, who: Who, work: Work): (index
         posted(`/api/v2/agents/${of('Agent')}/stream`, of('Key'), { message: 'Say hello to the world.' });
     case 'webhooks':
       return (index) => requestOf(of('Path'), of('Secret'), index % 6_400);
+    // Each leaves an event for those who follow the tenant.
+    case 'realtime':
+      return () => posted(`/api/v1/consumers/${who}-${(consumers += 1)}/deny`, of('Key'), {});
     // People read reports, signed in.
     case 'reports':
       return () =>

@@ -1,13 +1,17 @@
-// One tenant at a hundred times its share: what it changes for another one's calls, turns, webhooks and reports. Both have
-// the same plan, without a limit that would refuse the hot one; the calm one is measured by turns alone and beside it. The node has one core; the load and PostgreSQL share the other.
+// One tenant at a hundred times its share: what it changes for another one's calls, turns, webhooks, realtime events and
+// reports. Both have the same plan, without a limit that would refuse the hot one but that of 300 reports a minute for each
+// person. The calm one is measured by turns alone and beside it. The node has one core; the load and PostgreSQL share the
+// other.
 //
 //   npm run bench:fairness              2 rounds of 10 s, 3 requests a second each
 //   npm run bench:fairness -- 1 5 3
 import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
 import { percentile } from '../support/load.js';
 import { type PacedAnswer, sendPaced } from '../support/paced.js';
 import { record } from '../support/results.js';
 import { median } from '../support/servers.js';
+import { Follower } from './follower.js';
 import { requestsTo, statusOf, type Work } from './requests.js';
 import { startTwoTenants } from './two-tenants.js';
 
@@ -18,9 +22,14 @@ const aim = 1.5;
 const restMs = 3_000;
 /** Requests of the calm tenant that an overloaded node refused. */
 let shed = 0;
-const works: readonly Work[] = ['calls', 'turns', 'webhooks', 'reports'];
+const denied = z.object({ data: z.object({ consumer_key: z.string() }) });
+const works: readonly Work[] = ['calls', 'turns', 'webhooks', 'realtime', 'reports'];
 
 const { server, stop } = await startTwoTenants();
+const followers = {
+  calm: await Follower.open(server.port, server.facts['calmKey'] ?? ''),
+  hot: await Follower.open(server.port, server.facts['hotKey'] ?? ''),
+};
 
 console.log(
   `\n${rounds} rounds of ${seconds} s: ${perSecond} requests a second of one tenant, while another sends ${times} times as many`,
@@ -33,9 +42,9 @@ for (const work of works) {
   shed = 0;
   await warm(work);
   for (let round = 0; round < rounds; round += 1) {
-    alone.push(figuresOf(work, await calm(work)));
+    alone.push(await figuresOf(work, await calm(work)));
     const [own, others] = await Promise.all([calm(work), hot(work)]);
-    beside.push(figuresOf(work, own));
+    beside.push(await figuresOf(work, own));
     refused += others.filter(({ status }) => status !== statusOf[work]).length;
     sent += others.length;
   }
@@ -65,13 +74,24 @@ async function warm(work: Work): Promise<void> {
   await sleep(restMs);
 }
 
-function figuresOf(work: Work, answers: readonly PacedAnswer[]): Float64Array {
+async function figuresOf(work: Work, answers: readonly PacedAnswer[]): Promise<Float64Array> {
   // An overloaded node sheds the newest work of everybody.
   const wrong = answers.find(({ status }) => status !== statusOf[work] && status !== 503);
   if (wrong !== undefined) throw new Error(`the calm tenant got ${wrong.status} ${wrong.body}`);
   const served = answers.filter(({ status }) => status === statusOf[work]);
   shed += answers.length - served.length;
-  return Float64Array.from(served.map(({ ms }) => ms)).sort();
+  const took = served.map(({ ms }) => ms);
+  return Float64Array.from(work === 'realtime' ? await arrivals(served) : took).sort();
+}
+
+/** Until the event reached the one who follows the tenant. */
+function arrivals(answers: readonly PacedAnswer[]): Promise<readonly number[]> {
+  return Promise.all(
+    answers.map(async ({ body, dueAtMs }) => {
+      const consumer = denied.parse(JSON.parse(body)).data.consumer_key;
+      return (await followers.calm.arrival(consumer)) - dueAtMs;
+    }),
+  );
 }
 
 function show(
