@@ -70,6 +70,10 @@ test.serial('the overview shows calls and turns as they happen, and what waits',
     bootstrap.tenant_id,
     key.json.data.id,
   ]);
+  await owner.query(
+    'update call_hours set ledger_cost = 0.45 * ledger_calls, key_id = $2 where tenant_id = $1 and ledger_calls > 0',
+    [bootstrap.tenant_id, key.json.data.id],
+  );
   await owner.end();
   await page.reload();
   await shows(page, '1 conversation is with people');

@@ -1,6 +1,10 @@
 // A real browser without a window.
+import { basename } from 'node:path';
 import { launch, type Page } from 'puppeteer-core';
 import { installedProgram } from '../servers/installed-program.js';
+
+/** The same engine without the user interface, whose processes take most of the time of a start. */
+const shells = ['chromium-headless-shell', 'chrome-headless-shell'];
 
 interface AtEnd {
   teardown(work: () => Promise<void>): void;
@@ -9,14 +13,15 @@ interface AtEnd {
 /** An empty page of a browser that ends with the test. */
 export async function openBrowser(t: AtEnd): Promise<Page> {
   const executablePath = installedProgram({
-    names: ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
+    names: [...shells, 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
     debianPackage: 'chromium',
     advice:
       'This test needs a real browser: put chromium or google-chrome on the PATH ' +
-      '(Debian: apt-get install chromium; macOS: brew install chromium; Fedora: dnf install chromium).',
+      '(Debian: apt-get install chromium-headless-shell, or chromium; macOS: brew install chromium; Fedora: dnf install chromium).',
   });
   const browser = await launch({
     executablePath,
+    headless: shells.includes(basename(executablePath)) ? 'shell' : true,
     // Root has no sandbox, and containers have little shared memory; only pages of the test's own node are opened.
     args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
     timeout: 90_000,

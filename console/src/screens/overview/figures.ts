@@ -16,16 +16,19 @@ export interface Figures {
   readonly p95Ms: number;
 }
 
+const hourMs = 3_600_000;
+
 /** Calls and turns of the last hours, until now. */
 export function useFigures(hours: number) {
   return useQuery({
     queryKey: useKey('overview', 'figures', hours),
     refetchInterval: refreshMs,
     queryFn: async ({ signal }): Promise<Figures> => {
-      const now = Date.now();
+      const present = Math.floor(Date.now() / hourMs) * hourMs;
+      // Whole hours: the platform has their sums, and would add up the calls of a part one by one.
       const range = {
-        start_date: new Date(now - hours * 3_600_000).toISOString(),
-        end_date: new Date(now).toISOString(),
+        start_date: new Date(present - hours * hourMs).toISOString(),
+        end_date: new Date(present + hourMs).toISOString(),
       };
       const [{ data: calls }, { data: turns }] = await Promise.all([
         take(api.GET('/api/telemetry/metrics', { params: { query: range, header: tenantHeader() }, signal })),
