@@ -1,3 +1,4 @@
+import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
@@ -6,18 +7,35 @@ import { createServer } from 'node:net';
  * the look-up and its use, or while the server on it is down. A Redis Cluster takes a second port 10,000 above.
  */
 const [lowest, highest] = [12_000, 22_000];
-/** Of each test process; those that run at the same time have numbers near each other. */
-const ownCount = 100;
+/** Processes begin at different places, so that they rarely ask for the same port. */
+let next = lowest + ((process.pid * 101) % (highest - lowest));
 
-const first = lowest + ((process.pid * ownCount) % (highest - lowest));
-let taken = 0;
-
-/** A loopback port that was free a moment ago, and that is not given again soon: not here, and not by another test. */
+/** A free port of loopback that no other test process on this machine gets before this process has ended. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = first + (taken++ % ownCount);
-    if (await isFree(port)) return port;
+    const port = next;
+    next = port + 1 < highest ? port + 1 : lowest;
+    if (await reserve(port)) return port;
   }
+}
+
+/**
+ * Takes the UDP port of the same number and keeps it. No server of a test uses it, no two processes have it, and the end of
+ * the process gives it back however it comes.
+ */
+async function reserve(port: number): Promise<boolean> {
+  const holder = createSocket('udp4');
+  const held = once(holder, 'listening').then(
+    () => true,
+    () => false,
+  );
+  holder.bind({ port, address: '127.0.0.1', exclusive: true });
+  if ((await held) && (await isFree(port))) {
+    holder.unref();
+    return true;
+  }
+  holder.close();
+  return false;
 }
 
 async function isFree(port: number): Promise<boolean> {
