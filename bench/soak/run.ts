@@ -76,8 +76,7 @@ async function soak(): Promise<boolean> {
     if (fault === undefined) break;
     process.stderr.write(`fault ${index + 1}: ${fault.name}\n`);
     await fault.strike();
-    await replaceLost(cluster, alive);
-    await sleep(pauseSeconds * 1_000);
+    await supervise(cluster, alive, pauseSeconds * 1_000);
   }
   await Promise.all([load.stop(), calls.stop()]);
   clearInterval(sampling);
@@ -90,6 +89,15 @@ async function soak(): Promise<boolean> {
   const broken = await check(view, load, receiver, vendor);
   if (!alive.has(admin)) console.log('the first node has ended: what follows of it is until then');
   return report(broken, growth, { load, calls, receiver });
+}
+
+/** Replaces nodes as an operator's supervisor does: one may also lose its lease for want of CPU. */
+async function supervise(cluster: NodeProcesses, alive: Set<NodeProcess>, forMs: number): Promise<void> {
+  await replaceLost(cluster, alive);
+  for (const endsAtMs = performance.now() + forMs; performance.now() < endsAtMs;) {
+    await sleep(1_000);
+    await replaceLost(cluster, alive);
+  }
 }
 
 /** The token of the start has expired after an hour. */
