@@ -38,7 +38,7 @@ test('one of two nodes polls a mailbox, another continues when it dies, and each
     const texts: string[] = json.data.map(({ input_preview }: { input_preview: string }) => input_preview);
     return texts.toSorted((left, right) => left.localeCompare(right));
   };
-  // A node that is late with a poll loses it to the other, and closes its connection at its own next one.
+  // A connection is closed when a node loses a late poll to the other or its mailbox answers late; the next poll opens one.
   const oneConnection = () =>
     eventually(() => server.connections === 1, { ...patience, what: 'one connection' });
   await eventually(async () => (await textsFrom(one)).length === 3, { ...patience, what: 'three mails' });
