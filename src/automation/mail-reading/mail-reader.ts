@@ -1,7 +1,7 @@
 import { type Time, type Timer, within } from '../../../cluster/index.js';
 import type { LookUpRecords } from '../../infra/egress/index.js';
 import { PlatformError } from '../../kernel/errors.js';
-import { TaskLimiter } from '../../infra/claims/index.js';
+import { TaskLimiter } from '../../kernel/task-limiter.js';
 import { boundedDns } from './bounded-dns.js';
 import { type ParsedMail, type SenderCheck, type SenderVerdict, UnreadableMail } from './parsed-mail.js';
 import { ReaderGone, ReaderProcess } from './reader-process.js';

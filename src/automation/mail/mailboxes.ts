@@ -2,7 +2,7 @@ import type { ImapFlow } from 'imapflow';
 import type { Timer } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Store, TenantTransaction } from '../../infra/storage/index.js';
-import { TaskLimiter } from '../../infra/claims/index.js';
+import { TaskLimiter } from '../../kernel/task-limiter.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import type { LiveTriggers } from '../triggers/live-triggers.js';
 import { armSource, moveOn, type SourceRow, takeDue } from '../sources/sources.store.js';

@@ -8,5 +8,4 @@ export {
   releaseClaims,
   type ReleasedRows,
 } from './claimed-table.js';
-export { TaskLimiter } from './task-limiter.js';
 export { type ClaimedWork, type ClaimHolders, VoidClaims, type VoidClaimsParts } from './void-claims.js';

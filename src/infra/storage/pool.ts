@@ -3,7 +3,7 @@ import pg from 'pg';
 import { assertRole, clientConfig } from './connection.js';
 import type { ConnectionSettings } from './connection.js';
 import { StoreError, toStoreError } from './errors.js';
-import { FairLimiter } from '../../kernel/fair-limiter.js';
+import { TaskLimiter } from '../../kernel/task-limiter.js';
 import type { Statements } from './queries.js';
 
 export type PoolSettings = ConnectionSettings & {
@@ -29,11 +29,6 @@ const idleMs = 60_000;
 /** Work of the installation, in a pool without shares. */
 const noShare = '';
 
-interface Waiting {
-  readonly share: string;
-  readonly begin: () => void;
-}
-
 export function openPool({
   connectionsMax,
   ofShareMax = connectionsMax,
@@ -48,12 +43,9 @@ export function openPool({
   });
   ignoreIdleLosses(pool);
   const checked = new WeakSet<pg.PoolClient>();
-  const places = new FairLimiter<Waiting>({ all: connectionsMax, each: ofShareMax });
-  const enter = (share: string): Promise<void> | undefined => {
-    if (places.hasPlace(share)) {
-      places.enter(share);
-      return undefined;
-    }
+  const places = new TaskLimiter({ all: connectionsMax, each: ofShareMax });
+  const refuseIfFull = (share: string): void => {
+    if (places.hasPlace(share)) return;
     const { waitingCount } = places;
     if (waitingCount >= waitingMax || (share !== noShare && places.waitingOf(share) >= waitingMax / 2)) {
       throw new StoreError(
@@ -61,14 +53,6 @@ export function openPool({
         `Opening a transaction: ${waitingCount} others are waiting for a connection`,
       );
     }
-    return new Promise((begin) => places.wait(share, { share, begin }));
-  };
-  const leave = (share: string): void => {
-    places.leave(share);
-    const next = places.next();
-    if (next === undefined) return;
-    places.enter(next.share);
-    next.begin();
   };
   const connected = async <Result>(work: (session: Session) => Promise<Result>): Promise<Result> => {
     const client = await pool.connect().catch((error: unknown) => {
@@ -87,12 +71,8 @@ export function openPool({
   };
   return {
     async use(share = noShare, work) {
-      await enter(share);
-      try {
-        return await connected(work);
-      } finally {
-        leave(share);
-      }
+      refuseIfFull(share);
+      return places.run(share, () => connected(work));
     },
     end: () => pool.end(),
   };

@@ -1,7 +1,7 @@
 /** Reads the content of images and files that callers give inline or by address, and tells what it is. */
 import { type ErrorCode, invalidField, PlatformError } from '../../kernel/errors.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import { TaskLimiter } from '../../infra/claims/index.js';
+import { TaskLimiter } from '../../kernel/task-limiter.js';
 import { type Egress, EgressError } from '../../infra/egress/index.js';
 import { bytesInBase64, type GivenPart, partBytesMax } from './given-parts.js';
 import {

@@ -1,4 +1,4 @@
-import { FairLimiter, type FairLimiterLimits } from '../../kernel/fair-limiter.js';
+import { FairLimiter, type FairLimiterLimits } from './fair-limiter.js';
 
 interface Waiting {
   readonly share: string;
@@ -15,6 +15,14 @@ export class TaskLimiter {
 
   get waitingCount(): number {
     return this.#room.waitingCount;
+  }
+
+  hasPlace(share: string): boolean {
+    return this.#room.hasPlace(share);
+  }
+
+  waitingOf(share: string): number {
+    return this.#room.waitingOf(share);
   }
 
   async run<Result>(share: string, work: () => Promise<Result>): Promise<Result> {

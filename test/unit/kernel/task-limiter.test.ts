@@ -1,5 +1,5 @@
 import test from 'ava';
-import { TaskLimiter } from '../../../../src/infra/claims/task-limiter.js';
+import { TaskLimiter } from '../../../src/kernel/task-limiter.js';
 
 /** Work that ends on request. */
 function held() {
