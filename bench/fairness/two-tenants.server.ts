@@ -1,16 +1,10 @@
 // The whole platform with two tenants of the same plan: a calm one and a hot one, each with a key, an agent that echoes
 // and a trigger. The answers of triggers go to BENCH_RECEIVER.
 import { randomUUID } from 'node:crypto';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { z } from 'zod';
 import { serveBench } from '../support/servers.js';
 import { operatorToken, startWholeNode } from '../support/whole-node.js';
 import { asyncTrigger } from '../webhooks/trigger.js';
-
-// Resident memory is reported after a garbage collection.
-setFlagsFromString('--expose-gc');
-globalThis.gc = runInNewContext('gc') as NonNullable<typeof globalThis.gc>;
 
 const receiver = process.env['BENCH_RECEIVER'] ?? '';
 if (receiver === '') throw new Error('BENCH_RECEIVER must be the address that receives the answers');

@@ -1,12 +1,13 @@
-// A steady load of webhooks and turns at 70 % of what the node can do, for minutes, while PostgreSQL vacuums, a tenant is
-// swept, rollups run and another tenant is hot: p99.9 of the accept and of the first event, and the slope of memory. The
-// node has one core; the load and PostgreSQL share the other.
+// A steady load of webhooks and turns at 70 % of what the node can do, for minutes: ten parts of it come from a hot tenant,
+// one from another. Meanwhile PostgreSQL vacuums, both tenants are swept and rollups run. Prints p99.9 of the accept and
+// of the first event for each tenant, and the slope of memory. The node has one core; the load and PostgreSQL share the
+// other.
 //
 //   npm run bench:tails              10 minutes
 //   npm run bench:tails -- 1 0.7     minutes, and the share of what the node can do
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { requestsTo } from '../fairness/requests.js';
+import { requestsTo, type Who } from '../fairness/requests.js';
 import { startTwoTenants } from '../fairness/two-tenants.js';
 import { load, percentile } from '../support/load.js';
 import { type PacedAnswer, sendPaced } from '../support/paced.js';
@@ -17,8 +18,11 @@ const [minutes = 10, share = 0.7] = process.argv.slice(2).map(Number);
 const seconds = minutes * 60;
 const msMax = 50;
 const probeSeconds = 6;
+const restMs = 5_000;
 /** Webhooks for one turn, as channels send them. */
 const webhooksForTurn = 4;
+/** Of eleven parts of the load. */
+const parts: Readonly<Record<Who, number>> = { hot: 10 / 11, calm: 1 / 11 };
 
 const { server, databaseUrl, stop } = await startTwoTenants();
 const { port, facts } = server;
@@ -27,24 +31,17 @@ await owner.connect();
 // Otherwise its owner changes no rows either.
 await owner.query('alter table tenants no force row level security');
 
-const key = facts['calmKey'] ?? '';
-await talk({ port, key, agent: facts['calmAgent'] ?? '', sessions: 16, seconds: probeSeconds });
-const { turns, seconds: took } = await talk({
-  port,
-  key,
-  agent: facts['calmAgent'] ?? '',
-  sessions: 32,
-  seconds: probeSeconds,
-});
+const talking = { port, key: facts['hotKey'] ?? '', agent: facts['hotAgent'] ?? '', seconds: probeSeconds };
+await talk({ ...talking, sessions: 16 });
+const { turns, seconds: took } = await talk({ ...talking, sessions: 32 });
 // A message of a webhook becomes a turn too, so both count as turns.
 const turnsPerSecond = ((turns / took) * share) / (1 + webhooksForTurn);
-await load({
-  port,
-  request: requestsTo(server, 'calm', 'webhooks')(0),
-  connections: 4,
-  seconds: 1,
-  expectedStatus: 202,
-});
+for (const who of ['hot', 'calm'] as const) {
+  const request = requestsTo(server, who, 'webhooks')(0);
+  await load({ port, request, connections: 4, seconds: 1, expectedStatus: 202 });
+}
+// Until the turns of these webhooks have ended.
+await sleep(restMs);
 console.log(
   `\n${minutes} minutes at ${(share * 100).toFixed(0)} % of ${(turns / took).toFixed(0)} turns/s: ` +
     `${turnsPerSecond.toFixed(1)} streamed turns and ${(turnsPerSecond * webhooksForTurn).toFixed(1)} webhooks a second`,
@@ -54,25 +51,26 @@ const done = { isOver: false };
 const memory: { readonly atMs: number; readonly bytes: number }[] = [];
 const disturbed = disturb();
 const watched = watchMemory();
-const paced = (work: 'webhooks' | 'turns', perSecond: number): Promise<readonly PacedAnswer[]> =>
-  sendPaced({ port, request: requestsTo(server, 'calm', work), perSecond, seconds, connections: 64 });
-const [webhooks, streamed] = await Promise.all([
-  paced('webhooks', turnsPerSecond * webhooksForTurn),
-  paced('turns', turnsPerSecond),
-]);
+const cpuBefore = await server.cpuSeconds();
+const startedAt = performance.now();
+const tenants = await Promise.all([answersOf('hot'), answersOf('calm')]);
 done.isOver = true;
-const counts = await disturbed;
 await watched;
+const busy = (await server.cpuSeconds()) - cpuBefore;
+const lasted = (performance.now() - startedAt) / 1_000;
+const counts = await disturbed;
 
-report('accept of a webhook', webhooks, 202, ({ ms }) => ms);
-report('first event of a turn', streamed, 200, ({ firstMs }) => firstMs);
+for (const { who, webhooks, streamed } of tenants) {
+  report(`${who} tenant, accept of a webhook`, webhooks, 202, ({ ms }) => ms);
+  report(`${who} tenant, first event of a turn`, streamed, 200, ({ firstMs }) => firstMs);
+}
 const slope = slopeOf(memory);
 console.log(
   `  resident memory: ${((memory.at(0)?.bytes ?? 0) / 1e6).toFixed(0)} MB, then ${((memory.at(-1)?.bytes ?? 0) / 1e6).toFixed(0)} MB; ` +
     `slope ${slope.toFixed(1)} MB an hour over ${minutes} minutes`,
 );
 console.log(
-  `  meanwhile: ${counts.vacuums} vacuums, ${counts.sweeps} sweeps, ${counts.hot} requests of a hot tenant`,
+  `  meanwhile: ${counts.vacuums} vacuums, ${counts.sweeps} sweeps; the node used ${((busy / lasted) * 100).toFixed(0)} % of its core`,
 );
 record({
   bench: 'tails',
@@ -109,31 +107,30 @@ function report(
   });
 }
 
-/** One after the other, so that each is there a part of the time. Rollups run by themselves, every few seconds. */
-async function disturb(): Promise<{
-  readonly vacuums: number;
-  readonly sweeps: number;
-  readonly hot: number;
+async function answersOf(who: Who): Promise<{
+  readonly who: Who;
+  readonly webhooks: readonly PacedAnswer[];
+  readonly streamed: readonly PacedAnswer[];
 }> {
-  const made = { vacuums: 0, sweeps: 0, hot: 0 };
+  const paced = (work: 'webhooks' | 'turns', perSecond: number): Promise<readonly PacedAnswer[]> =>
+    sendPaced({ port, request: requestsTo(server, who, work), perSecond, seconds, connections: 64 });
+  const [webhooks, streamed] = await Promise.all([
+    paced('webhooks', turnsPerSecond * webhooksForTurn * parts[who]),
+    paced('turns', turnsPerSecond * parts[who]),
+  ]);
+  return { who, webhooks, streamed };
+}
+
+/** One after the other, so that each is there a part of the time. Rollups run by themselves, every few seconds. */
+async function disturb(): Promise<{ readonly vacuums: number; readonly sweeps: number }> {
+  const made = { vacuums: 0, sweeps: 0 };
   while (!done.isOver) {
     await sleep(5_000);
     await owner.query('vacuum (analyze)');
     made.vacuums += 1;
-    // Its retention is looked at again, with all that it has by now.
-    await owner.query(`update tenants set swept_at = now() - interval '2 hours' where id = $1`, [
-      facts['calmTenant'] ?? '',
-    ]);
+    // Their retention is looked at again, with all that they have by now.
+    await owner.query(`update tenants set swept_at = now() - interval '2 hours'`);
     made.sweeps += 1;
-    if (done.isOver) break;
-    const hot = await sendPaced({
-      port,
-      request: requestsTo(server, 'hot', 'webhooks'),
-      perSecond: turnsPerSecond * webhooksForTurn * 10,
-      seconds: 5,
-      connections: 32,
-    });
-    made.hot += hot.length;
   }
   return made;
 }
@@ -141,8 +138,7 @@ async function disturb(): Promise<{
 async function watchMemory(): Promise<void> {
   while (!done.isOver) {
     memory.push({ atMs: performance.now(), bytes: await server.residentBytes() });
-    // Each look collects garbage, which stops the node: too few to show in the p99.9.
-    await sleep(Math.max(5_000, (seconds * 1_000) / 8));
+    await sleep(2_000);
   }
 }
 
