@@ -84,11 +84,16 @@ async function open(port: number): Promise<Connection> {
     await once(dialed, 'connect');
     dialed.setEncoding('latin1');
     dialed.on('data', take);
-    dialed.on('end', () => {
-      if (answered !== undefined) throw new Error('the server closed the connection before it answered');
-      if (socket === dialed) socket = undefined;
+    const closed = (error?: Error): void => {
+      if (socket !== dialed) return;
+      if (answered !== undefined) {
+        throw new Error('the server closed the connection before it answered', { cause: error });
+      }
+      socket = undefined;
       dialed.destroy();
-    });
+    };
+    dialed.on('end', closed);
+    dialed.on('error', closed);
     return dialed;
   }
   function take(chunk: string): void {
