@@ -85,6 +85,7 @@ async function open(port: number): Promise<Connection> {
     dialed.setEncoding('latin1');
     dialed.on('data', take);
     const closed = (error?: Error): void => {
+      // A reset may follow the end of a connection that is already replaced.
       if (socket !== dialed) return;
       if (answered !== undefined) {
         throw new Error('the server closed the connection before it answered', { cause: error });

@@ -55,7 +55,7 @@ console.log(
 
 const done = { isOver: false };
 const memory: { readonly atMs: number; readonly bytes: number }[] = [];
-// The server answers one question at a time.
+// Before the looks at memory: answers of the server have no name, so only one question may be open.
 const cpuBefore = await server.cpuSeconds();
 const startedAt = performance.now();
 const disturbed = disturb();
@@ -117,10 +117,10 @@ function report(
   });
 }
 
-/** The node's part of its core while it does this work, after a first time that compiles the code. */
+/** The part of its core that the node uses for this work. The first round compiles the code and does not count. */
 async function busyShareOf(perSecond: number): Promise<number> {
   let busyShare = Number.NaN;
-  for (let time = 0; time < 2; time += 1) {
+  for (let round = 0; round < 2; round += 1) {
     await sleep(restMs);
     const before = await server.cpuSeconds();
     await Promise.all([
