@@ -1,7 +1,15 @@
 // The people that integrations name: find one, deny, allow, erase.
 import test from 'ava';
 import { asOwner } from '../support/builders/triggers.js';
-import { axe, expectNoConsoleErrors, fill, openConsole, press, shows } from '../support/clients/console.js';
+import {
+  axe,
+  expectNoConsoleErrors,
+  fill,
+  openConsole,
+  press,
+  readPaths,
+  shows,
+} from '../support/clients/console.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 
 const shared = sharedNode(test);
@@ -50,8 +58,15 @@ test.serial('a person is found, denied, allowed again and erased', async (t) => 
   await page.waitForSelector('::-p-aria([name="Deny"][role="button"])');
   await press(page, 'Erase');
   await fill(page, 'Write ada/lovelace to confirm', 'ada/lovelace');
+  const read = readPaths(visit);
   await page.locator('[role="dialog"] button[type="submit"]').click();
   await shows(page, 'The person was erased');
+  await page.waitForFunction(`location.pathname.endsWith('/consumers')`);
+  await shows(page, 'never-seen');
+  t.deepEqual(
+    read.filter((path) => path.includes('lovelace')),
+    [],
+  );
   const gone = await asOwner(node, 'GET', `/api/v1/consumers/${encodeURIComponent('ada/lovelace')}`);
   t.is(gone.status, 404);
   expectNoConsoleErrors(t, visit);

@@ -8,6 +8,7 @@ import {
   fitsPhone,
   openConsole,
   press,
+  readPaths,
   shows,
 } from '../support/clients/console.js';
 import { startShop } from '../support/servers/databases.js';
@@ -95,8 +96,14 @@ test.serial('a database is connected, tried, browsed, used, changed and deleted'
 
   await press(page, 'Delete');
   await shows(page, 'will fail without it: New orders');
+  const read = readPaths(visit);
   await press(page, 'Delete although it is used');
+  await shows(page, 'The database was deleted');
   await shows(page, 'No databases yet');
+  t.deepEqual(
+    read.filter((path) => path.includes(id)),
+    [],
+  );
   await press(page, 'Show deleted ones', 'checkbox');
   await shows(page, 'deleted');
   await page.goto(`${node.client.baseUrl}/databases/${id}`);

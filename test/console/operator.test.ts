@@ -1,6 +1,6 @@
 // Errors as a tenant and the operator see them, and what the operator does with tenants and users.
 import test from 'ava';
-import { axe, fill, fitsPhone, openConsole, press, shows } from '../support/clients/console.js';
+import { axe, fill, fitsPhone, openConsole, press, readPaths, shows } from '../support/clients/console.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { operatorToken } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
@@ -95,8 +95,13 @@ test.serial('a tenant sees its errors; the operator sees all, plans, suspends an
   await press(page, 'Made by the operator');
   await press(page, 'Delete');
   await fill(page, 'Name of the tenant, to confirm', 'Made by the operator');
+  const readAfter = readPaths(visit);
   await press(page, 'Delete everything');
   await shows(page, 'The tenant is being deleted');
+  t.deepEqual(
+    readAfter.filter((path) => path.startsWith('/api/v1/operator/tenants/')),
+    [],
+  );
 
   await press(page, 'Errors', 'link');
   await shows(page, failed.error);

@@ -8,6 +8,7 @@ import {
   fitsPhone,
   openConsole,
   press,
+  readPaths,
   shows,
 } from '../support/clients/console.js';
 import { sharedNode } from '../support/servers/shared-node.js';
@@ -51,8 +52,15 @@ test.serial('a secret is stored, used, changed and deleted', async (t) => {
   await fitsPhone(page);
   await press(page, 'Delete');
   await shows(page, 'will fail without it');
+  const read = readPaths(visit);
   await press(page, 'Delete although it is used');
+  await shows(page, 'The secret was deleted');
   await shows(page, 'No secrets yet');
+  // The list is read again, the deleted secret is not.
+  t.deepEqual(
+    read.filter((path) => path.startsWith('/api/secrets')),
+    ['/api/secrets?limit=50'],
+  );
   t.deepEqual((await asOwner(node, 'GET', '/api/secrets')).json.data, []);
   expectNoConsoleErrors(t, visit);
 });

@@ -8,6 +8,7 @@ import {
   fitsPhone,
   openConsole,
   press,
+  readPaths,
   shows,
 } from '../support/clients/console.js';
 import { asMember } from '../support/clients/console-people.js';
@@ -186,5 +187,15 @@ test.serial('each channel has what its vendor takes, with the address of the tri
     );
   }
   await fitsPhone(page);
+
+  const id = made['twilio'] ?? '';
+  await press(page, 'Delete');
+  const read = readPaths(visit);
+  await page.locator('[role=alertdialog] ::-p-aria([name="Delete"][role="button"])').click();
+  await shows(page, 'twilio was deleted');
+  t.deepEqual(
+    read.filter((path) => path.includes(id)),
+    [],
+  );
   expectNoConsoleErrors(t, visit);
 });

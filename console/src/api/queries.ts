@@ -1,4 +1,11 @@
-import { QueryClient, useInfiniteQuery, type UseInfiniteQueryResult } from '@tanstack/react-query';
+import {
+  matchQuery,
+  type Query,
+  QueryClient,
+  type QueryKey,
+  useInfiniteQuery,
+  type UseInfiniteQueryResult,
+} from '@tanstack/react-query';
 import { useSession } from '../session/use-session';
 import type { Liveness } from './realtime';
 import { ApiError, ConnectionError } from './errors';
@@ -20,6 +27,26 @@ export const queries = new QueryClient({
 export function useKey(...rest: readonly unknown[]): readonly unknown[] {
   const { user, tenantId } = useSession();
   return [user.id, tenantId ?? 'no tenant', ...rest];
+}
+
+/**
+ * After a deletion: reads again what is shown of `lists`, but nothing of `gone`. The page of the deleted thing stays until
+ * the next one is ready, and the API would answer its questions with 404.
+ */
+export async function refreshWithout({ gone, lists }: Deletion): Promise<void> {
+  const isOf = (keys: readonly QueryKey[]) => (query: Query) =>
+    keys.some((queryKey) => matchQuery({ queryKey }, query));
+  await queries.invalidateQueries({ refetchType: 'none', predicate: isOf([...lists, ...gone]) });
+  const isGone = isOf(gone);
+  const isList = isOf(lists);
+  await queries.refetchQueries({ type: 'active', predicate: (query) => isList(query) && !isGone(query) });
+  queries.removeQueries({ type: 'inactive', predicate: isGone });
+}
+
+/** Keys, each with everything below it. */
+interface Deletion {
+  readonly gone: readonly QueryKey[];
+  readonly lists: readonly QueryKey[];
 }
 
 export interface Page<Row> {

@@ -58,6 +58,15 @@ export async function openConsole(t: ExecutionContext, node: ConsoleNode, path =
   return visit;
 }
 
+/** The paths that the page reads from here on. */
+export function readPaths({ node, page }: Pick<ConsoleVisit, 'node' | 'page'>): readonly string[] {
+  const paths: string[] = [];
+  page.on('request', (request) => {
+    if (request.method() === 'GET') paths.push(request.url().slice(node.client.baseUrl.length));
+  });
+  return paths;
+}
+
 /** Fails the test if the browser reported an error, or asked another origin. */
 export function expectNoConsoleErrors(t: ExecutionContext, { problems }: ConsoleVisit): void {
   t.deepEqual(problems, []);

@@ -5,7 +5,7 @@ import { Dialog } from '../../ui/dialog';
 import { Form } from '../../ui/form/form';
 import { count } from '../../ui/numbers';
 import { succeeded } from '../../ui/toasts';
-import { useConsumersChanged } from './use-consumer-events';
+import { useConsumerErased } from './use-consumer-events';
 
 /** Asks for the key, because nothing brings an erased person back. */
 export function EraseDialog({
@@ -16,7 +16,7 @@ export function EraseDialog({
   readonly onClose: () => void;
 }) {
   const navigate = useNavigate();
-  const changed = useConsumersChanged(consumerKey);
+  const refresh = useConsumerErased(consumerKey);
   return (
     <Dialog
       open
@@ -45,7 +45,7 @@ export function EraseDialog({
             'The person was erased',
             `${count(sessions)} conversations and ${count(messages)} messages.`,
           );
-          void navigate({ to: '/consumers' }).then(changed);
+          void navigate({ to: '/consumers' }).then(refresh);
         }}
       />
     </Dialog>

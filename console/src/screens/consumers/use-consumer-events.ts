@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { useKey } from '../../api/queries';
+import { refreshWithout, useKey } from '../../api/queries';
 import { useRealtime } from '../../api/realtime';
 
 /** Reads consumers again when one was denied or allowed, here or elsewhere; without a key: whichever. */
@@ -31,4 +31,11 @@ export function useConsumersChanged(consumerKey: string): () => void {
   return () => {
     for (const queryKey of keys) void queries.invalidateQueries({ queryKey });
   };
+}
+
+/** After the erasure of the person by this page. */
+export function useConsumerErased(consumerKey: string): () => Promise<void> {
+  const gone = [useKey('consumer', consumerKey), useKey('consumer memory', consumerKey)];
+  const lists = [useKey('consumers'), useKey('denylist')];
+  return () => refreshWithout({ gone, lists });
 }

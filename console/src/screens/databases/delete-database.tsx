@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, take } from '../../api/client';
-import { queries, useKey } from '../../api/queries';
+import { refreshWithout, useKey } from '../../api/queries';
 import { Button } from '../../ui/button';
 import { Confirm } from '../../ui/confirm';
 import { succeeded } from '../../ui/toasts';
@@ -10,7 +10,7 @@ import { type Database, useUses } from './database-data';
 export function DeleteDatabase({ database: { id, name } }: { readonly database: Database }) {
   const [asked, setAsked] = useState(false);
   const navigate = useNavigate();
-  const key = useKey('databases');
+  const [listKey, key] = [useKey('databases'), useKey('databases', id)];
   const { data: uses = [] } = useUses(id);
   return (
     <>
@@ -25,7 +25,7 @@ export function DeleteDatabase({ database: { id, name } }: { readonly database: 
         action={async () => {
           await take(api.DELETE('/api/database-configs/{id}', { params: { path: { id } } }));
           await navigate({ to: '/databases' });
-          await queries.invalidateQueries({ queryKey: key });
+          await refreshWithout({ gone: [key], lists: [listKey] });
           succeeded('The database was deleted', name);
         }}
       >

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, take } from '../../api/client';
-import { queries, useKey } from '../../api/queries';
+import { refreshWithout, useKey } from '../../api/queries';
 import { useAllowed } from '../../session/use-session';
 import { Button } from '../../ui/button';
 import { Confirm } from '../../ui/confirm';
@@ -113,7 +113,7 @@ function DeleteSecret({
   readonly onDeleted: () => void;
 }) {
   const [asked, setAsked] = useState(false);
-  const listKey = useKey('secrets');
+  const [listKey, key] = [useKey('secrets'), useKey('secrets', id)];
   const isUsed = references.length > 0;
   return (
     <>
@@ -129,7 +129,7 @@ function DeleteSecret({
           const params = { path: { id }, query: isUsed ? { force: true } : {} };
           await take(api.DELETE('/api/secrets/{id}', { params }));
           onDeleted();
-          await queries.invalidateQueries({ queryKey: listKey });
+          await refreshWithout({ gone: [key], lists: [listKey] });
           succeeded('The secret was deleted', name);
         }}
       >

@@ -1,10 +1,11 @@
 import { useState } from 'react';
 import { take } from '../../../api/client';
+import { refreshWithout } from '../../../api/queries';
 import { Button } from '../../../ui/button';
 import { Confirm } from '../../../ui/confirm';
 import { TextField } from '../../../ui/field';
 import { succeeded } from '../../../ui/toasts';
-import { operatorApi, useRefresh } from '../operator-session';
+import { operatorApi, operatorKey, useRefresh } from '../operator-session';
 import type { OperatorTenant } from './tenant-data';
 
 type Asked = 'suspend' | 'resume' | 'rotate' | 'delete';
@@ -119,7 +120,6 @@ function Rotate({ tenant: { id, name }, onClose }: Question) {
 }
 
 function Delete({ tenant: { id, name }, onClose, onDeleted }: Question & { readonly onDeleted: () => void }) {
-  const refresh = useRefresh('tenants');
   const [confirm, setConfirm] = useState('');
   return (
     <Confirm
@@ -131,7 +131,8 @@ function Delete({ tenant: { id, name }, onClose, onDeleted }: Question & { reado
         const params = { path: { id } };
         await take(operatorApi.DELETE('/api/v1/operator/tenants/{id}', { params, body: { confirm } }));
         onDeleted();
-        await refresh();
+        const gone = [operatorKey('tenants', 'one', id)];
+        await refreshWithout({ gone, lists: [operatorKey('tenants')] });
         succeeded('The tenant is being deleted', name);
       }}
     >

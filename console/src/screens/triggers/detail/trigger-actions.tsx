@@ -2,7 +2,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, take } from '../../../api/client';
-import { queries, useKey } from '../../../api/queries';
+import { queries, refreshWithout, useKey } from '../../../api/queries';
 import { useAllowed } from '../../../session/use-session';
 import { Button } from '../../../ui/button';
 import { Confirm } from '../../../ui/confirm';
@@ -12,11 +12,10 @@ import type { Trigger } from '../types';
 export function TriggerActions({ trigger: { id, name, enabled } }: { readonly trigger: Trigger }) {
   const [isDeleting, setDeleting] = useState(false);
   const navigate = useNavigate();
-  const key = useKey('triggers');
+  const [listKey, key] = [useKey('triggers'), useKey('triggers', id)];
   const mayUpdate = useAllowed('triggers:update');
   const mayDelete = useAllowed('triggers:delete');
   const params = { params: { path: { id } } };
-  const refresh = () => queries.invalidateQueries({ queryKey: key });
   const toggle = useMutation({
     mutationFn: () =>
       take(
@@ -24,7 +23,7 @@ export function TriggerActions({ trigger: { id, name, enabled } }: { readonly tr
           ? api.POST('/api/triggers/{id}/disable', params)
           : api.POST('/api/triggers/{id}/enable', params),
       ),
-    onSuccess: refresh,
+    onSuccess: () => queries.invalidateQueries({ queryKey: listKey }),
     onError: (error) => failed('Switching failed', error),
   });
   return (
@@ -47,7 +46,7 @@ export function TriggerActions({ trigger: { id, name, enabled } }: { readonly tr
         action={async () => {
           await take(api.DELETE('/api/triggers/{id}', params));
           await navigate({ to: '/triggers' });
-          await refresh();
+          await refreshWithout({ gone: [key], lists: [listKey] });
           succeeded(`${name} was deleted`);
         }}
       >
