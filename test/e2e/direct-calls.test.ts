@@ -1,5 +1,5 @@
 import test from 'ava';
-import { ask, booksOf, framesOf, sumOf } from '../support/clients/direct-calls.js';
+import { askServed, booksOf, framesOf, sumOf } from '../support/clients/direct-calls.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { startTestNode } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
@@ -9,7 +9,7 @@ const shared = sharedNode(test);
 test('a call with a key or a token is answered whole, in the specified form', async (t) => {
   const node = await shared.tenant(t);
   const { api_key: key, access_token: token, tenant_id: tenant } = node.bootstrap;
-  const answer = await ask(node, { model: 'sim.echo' });
+  const answer = await askServed(node, { model: 'sim.echo' });
   t.is(answer.status, 200, answer.text);
   const { latency_ms: latencyMs, ...rest } = answer.json;
   t.deepEqual(rest, {
@@ -57,7 +57,7 @@ test('a call with a key or a token is answered whole, in the specified form', as
 
 test('a streamed call sends a chunk for each word and the usage at the end', async (t) => {
   const node = await shared.tenant(t);
-  const answer = await ask(node, { model: 'sim.echo', stream: true });
+  const answer = await askServed(node, { model: 'sim.echo', stream: true });
   t.is(answer.status, 200);
   t.is(answer.headers.get('content-type'), 'text/event-stream; charset=utf-8');
   t.is(answer.headers.get('cache-control'), 'no-cache, no-transform');
@@ -68,7 +68,7 @@ test('a streamed call sends a chunk for each word and the usage at the end', asy
     { chunk: ' there', done: false },
     { chunk: '', done: true, usage: { input_tokens: 2, output_tokens: 3, total_tokens: 5 } },
   ]);
-  const long = framesOf(await ask(node, { model: 'sim.lorem-5000', stream: true }));
+  const long = framesOf(await askServed(node, { model: 'sim.lorem-5000', stream: true }));
   t.is(long.length, 5001);
   t.is(long.at(-1)?.usage.output_tokens, 5000);
   t.is((await booksOf(node)).counted, 5 + 5002);
@@ -76,7 +76,8 @@ test('a streamed call sends a chunk for each word and the usage at the end', asy
 
 test('auto reports its chosen model and the reason', async (t) => {
   const node = await shared.tenant(t);
-  const { json } = await ask(node, {});
+  const { status, json, text } = await askServed(node, {});
+  t.is(status, 200, text);
   t.regex(json.model, /^sim\./, 'where no vendor has a key, the one for trials answers');
   t.is(json.routing.is_auto_routed, true);
   t.is(json.routing.model_chosen, json.model);
@@ -105,16 +106,16 @@ test('an invalid request is refused with the reason, and the ledger does not rec
   ];
   for (const [body, status, error, field] of refusals) {
     for (const stream of [false, true]) {
-      const answer = await ask(node, { stream, ...body });
+      const answer = await askServed(node, { stream, ...body });
       t.is(answer.status, status, answer.text);
       t.is(answer.json.error, error, answer.text);
       t.is(answer.json.details.field, field, answer.text);
     }
   }
-  const large = await ask(node, { query: 'x'.repeat(20 * 1024 * 1024) });
+  const large = await askServed(node, { query: 'x'.repeat(20 * 1024 * 1024) });
   t.is(large.status, 413);
   t.deepEqual(await booksOf(node), { rows: [], counted: 0 });
-  const fits = await ask(node, { model: 'sim.echo', query: 'x'.repeat(3 * 1024 * 1024) });
+  const fits = await askServed(node, { model: 'sim.echo', query: 'x'.repeat(3 * 1024 * 1024) });
   t.is(fits.status, 200);
 });
 
@@ -136,10 +137,10 @@ test('the list of models shows tiers, prices and availability', async (t) => {
 test('without the demo seed the sim vendor exists only if it is switched on', async (t) => {
   // Of its own: a setting is tried.
   const node = await startTestNode(t, { environment: { TROUPE_SIM: 'off' } });
-  const { status, json } = await ask(node, { model: 'sim.echo' });
+  const { status, json } = await askServed(node, { model: 'sim.echo' });
   t.is(status, 400);
   t.is(json.error, 'invalid_model');
-  const auto = await ask(node, {});
+  const auto = await askServed(node, {});
   t.is(auto.json.error, 'invalid_model', 'and nobody else has a key');
 });
 

@@ -1,7 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { TestFn } from 'ava';
 import type { CallOptions, CallResult, Json } from './client.js';
 import type { TenantNode } from '../servers/node.js';
 import { sharedNode, type SharedNode } from '../servers/shared-node.js';
+import { eventually } from '../clocks/eventually.js';
 import { ownerView } from '../database/owner-view.js';
 import type { VendorServer } from '../servers/vendors/vendor-server.js';
 
@@ -14,6 +16,22 @@ export function ask(
   credential: CallOptions = { key: node.bootstrap.api_key },
 ): Promise<CallResult> {
   return node.client.call('POST', publicCall, { ...credential, body: { query: 'Hello there', ...body } });
+}
+
+/**
+ * The answer of a node that is served. A node or a database without a core for seconds refuses admission with 503 before
+ * it counts; the caller asks again after the time that the refusal names.
+ */
+export function askServed(...asked: Parameters<typeof ask>): Promise<CallResult> {
+  return eventually(
+    async () => {
+      const answer = await ask(...asked);
+      if (answer.status !== 503) return answer;
+      await delay(Number(answer.headers.get('retry-after')) * 1_000);
+      return undefined;
+    },
+    { what: 'an admission' },
+  );
 }
 
 /** The events of a streamed answer. */
