@@ -13,6 +13,9 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from '../scripts/build.mjs';
 
+/** Decision 0237: Node's helper threads take the core from the event loop while they collect garbage. */
+const oneHelper = '--v8-pool-size=1';
+
 const { nodes, example } = words();
 await build();
 const { makeFolder, migrate, startEmbeddedPostgres } = await import('../dist/src/infra/storage/index.js');
@@ -114,7 +117,7 @@ async function startNodes(databaseUrl, redisUrl) {
     };
     const program = fileURLToPath(new URL('node.mjs', import.meta.url));
     // A separate process group: Ctrl-C reaches only this process, which then stops the nodes in order.
-    const child = spawn(process.execPath, [program, 'serve'], {
+    const child = spawn(process.execPath, [oneHelper, program, 'serve'], {
       env: environment,
       stdio: ['pipe', 'pipe', 'inherit'],
       detached: true,

@@ -36,7 +36,12 @@ export async function startServer(name: string, module: string, base: string): P
   const path = fileURLToPath(new URL(module, base));
   // BENCH_PROFILE=<folder> writes a CPU profile of each server into it.
   const folder = process.env['BENCH_PROFILE'];
-  const program = [...(folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]), path];
+  // Servers run on one core, as nodes do: docs/decisions/0237.
+  const program = [
+    '--v8-pool-size=1',
+    ...(folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]),
+    path,
+  ];
   const [command, args] = pins
     ? ['taskset', ['-c', '0', process.execPath, ...program]]
     : [process.execPath, program];
