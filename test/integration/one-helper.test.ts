@@ -5,7 +5,7 @@ import test from 'ava';
 
 const option = '--v8-pool-size=1';
 const lineOf = (file: string, pattern: RegExp): string =>
-  pattern.exec(readFileSync(new URL(`../../../../${file}`, import.meta.url), 'utf8'))?.[0] ?? '';
+  pattern.exec(readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8'))?.[0] ?? '';
 
 test('npm start, the local cluster, the image and the service start nodes with one helper thread', (t) => {
   t.true(lineOf('package.json', /"start": .*/).includes(`node ${option} bin/start.mjs`));
