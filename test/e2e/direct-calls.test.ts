@@ -164,12 +164,16 @@ test('the ledger records each of many concurrent calls to the token, also those 
       return 499;
     }
   };
-  // A database that stands still for seconds refuses admission with 503. Such a call was not counted, and is made again.
+  // A database that stands still for seconds refuses admission with 503. Such a call was not counted, and is made again. If
+  // its opening may have been committed, its row is closed as never sent.
+  let refused = 0;
   const call = (at: number): Promise<number> =>
     eventually(
       async () => {
         const status = await once(at);
-        return status === 503 ? undefined : status;
+        if (status !== 503) return status;
+        refused += 1;
+        return undefined;
       },
       { everyMs: 500 },
     );
@@ -182,7 +186,11 @@ test('the ledger records each of many concurrent calls to the token, also those 
     },
     { timeoutMs: 30_000 },
   );
-  t.is(books.rows.length, 300);
+  const neverSent = books.rows.filter(
+    ({ outcome, failure }) => outcome === 'failed' && failure === 'unavailable',
+  );
+  t.true(neverSent.length <= refused);
+  t.is(books.rows.length - neverSent.length, 300);
   t.is(books.rows.filter(({ outcome }) => outcome === 'cancelled').length, 30);
   const { input, output } = sumOf(books.rows);
   t.is(books.counted, input + output);
