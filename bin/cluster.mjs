@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util';
 import { build } from '../scripts/build.mjs';
 
 /** Decision 0237: Node's helper threads take the core from the event loop while they collect garbage. */
-const oneHelper = '--v8-pool-size=1';
+const oneHelperThread = '--v8-pool-size=1';
 
 const { nodes, example } = words();
 await build();
@@ -117,7 +117,7 @@ async function startNodes(databaseUrl, redisUrl) {
     };
     const program = fileURLToPath(new URL('node.mjs', import.meta.url));
     // A separate process group: Ctrl-C reaches only this process, which then stops the nodes in order.
-    const child = spawn(process.execPath, [oneHelper, program, 'serve'], {
+    const child = spawn(process.execPath, [oneHelperThread, program, 'serve'], {
       env: environment,
       stdio: ['pipe', 'pipe', 'inherit'],
       detached: true,

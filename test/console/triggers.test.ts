@@ -187,12 +187,18 @@ test.serial('each channel has what its vendor takes, with the address of the tri
     );
   }
   await fitsPhone(page);
+  expectNoConsoleErrors(t, visit);
+});
 
-  const id = made['twilio'] ?? '';
+test.serial('a deleted trigger is not read again', async (t) => {
+  const node = await shared.tenant(t);
+  const id = await makeTrigger(node, 'Shop', { auth: { type: 'none' } });
+  const visit = await openConsole(t, node, `/triggers/${id}`);
+  const { page } = visit;
   await press(page, 'Delete');
   const read = readPaths(visit);
   await page.locator('[role=alertdialog] ::-p-aria([name="Delete"][role="button"])').click();
-  await shows(page, 'twilio was deleted');
+  await shows(page, 'Shop was deleted');
   t.deepEqual(
     read.filter((path) => path.includes(id)),
     [],

@@ -30,22 +30,21 @@ export function useKey(...rest: readonly unknown[]): readonly unknown[] {
 }
 
 /**
- * After a deletion: reads again what is shown of `lists`, but nothing of `gone`. The page of the deleted thing stays until
- * the next one is ready, and the API would answer its questions with 404.
+ * After a deletion: reads again what is shown of `lists`, but nothing of `deleted`. The page of the deleted thing stays
+ * until the next one is ready, and the API would answer its requests with 404.
  */
-export async function refreshWithout({ gone, lists }: Deletion): Promise<void> {
+export async function refreshAfterDeletion({ deleted, lists }: Deletion): Promise<void> {
   const isOf = (keys: readonly QueryKey[]) => (query: Query) =>
     keys.some((queryKey) => matchQuery({ queryKey }, query));
-  await queries.invalidateQueries({ refetchType: 'none', predicate: isOf([...lists, ...gone]) });
-  const isGone = isOf(gone);
-  const isList = isOf(lists);
-  await queries.refetchQueries({ type: 'active', predicate: (query) => isList(query) && !isGone(query) });
-  queries.removeQueries({ type: 'inactive', predicate: isGone });
+  const [isDeleted, isListed] = [isOf(deleted), isOf(lists)];
+  await queries.invalidateQueries({ predicate: isDeleted, refetchType: 'none' });
+  await queries.invalidateQueries({ predicate: (query) => isListed(query) && !isDeleted(query) });
+  queries.removeQueries({ predicate: isDeleted, type: 'inactive' });
 }
 
 /** Keys, each with everything below it. */
 interface Deletion {
-  readonly gone: readonly QueryKey[];
+  readonly deleted: readonly QueryKey[];
   readonly lists: readonly QueryKey[];
 }
 

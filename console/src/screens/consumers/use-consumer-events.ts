@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { refreshWithout, useKey } from '../../api/queries';
+import { refreshAfterDeletion, useKey } from '../../api/queries';
 import { useRealtime } from '../../api/realtime';
 
 /** Reads consumers again when one was denied or allowed, here or elsewhere; without a key: whichever. */
@@ -35,7 +35,7 @@ export function useConsumersChanged(consumerKey: string): () => void {
 
 /** After the erasure of the person by this page. */
 export function useConsumerErased(consumerKey: string): () => Promise<void> {
-  const gone = [useKey('consumer', consumerKey), useKey('consumer memory', consumerKey)];
+  const deleted = [useKey('consumer', consumerKey), useKey('consumer memory', consumerKey)];
   const lists = [useKey('consumers'), useKey('denylist')];
-  return () => refreshWithout({ gone, lists });
+  return () => refreshAfterDeletion({ deleted, lists });
 }

@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, take } from '../../api/client';
-import { refreshWithout, useKey } from '../../api/queries';
+import { refreshAfterDeletion, useKey } from '../../api/queries';
 import { Button } from '../../ui/button';
 import { Confirm } from '../../ui/confirm';
 import { succeeded } from '../../ui/toasts';
@@ -25,7 +25,7 @@ export function DeleteDatabase({ database: { id, name } }: { readonly database: 
         action={async () => {
           await take(api.DELETE('/api/database-configs/{id}', { params: { path: { id } } }));
           await navigate({ to: '/databases' });
-          await refreshWithout({ gone: [key], lists: [listKey] });
+          await refreshAfterDeletion({ deleted: [key], lists: [listKey] });
           succeeded('The database was deleted', name);
         }}
       >

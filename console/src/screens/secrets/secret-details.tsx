@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, take } from '../../api/client';
-import { refreshWithout, useKey } from '../../api/queries';
+import { refreshAfterDeletion, useKey } from '../../api/queries';
 import { useAllowed } from '../../session/use-session';
 import { Button } from '../../ui/button';
 import { Confirm } from '../../ui/confirm';
@@ -129,7 +129,7 @@ function DeleteSecret({
           const params = { path: { id }, query: isUsed ? { force: true } : {} };
           await take(api.DELETE('/api/secrets/{id}', { params }));
           onDeleted();
-          await refreshWithout({ gone: [key], lists: [listKey] });
+          await refreshAfterDeletion({ deleted: [key], lists: [listKey] });
           succeeded('The secret was deleted', name);
         }}
       >

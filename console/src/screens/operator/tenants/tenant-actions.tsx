@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { take } from '../../../api/client';
-import { refreshWithout } from '../../../api/queries';
+import { refreshAfterDeletion } from '../../../api/queries';
 import { Button } from '../../../ui/button';
 import { Confirm } from '../../../ui/confirm';
 import { TextField } from '../../../ui/field';
@@ -131,8 +131,8 @@ function Delete({ tenant: { id, name }, onClose, onDeleted }: Question & { reado
         const params = { path: { id } };
         await take(operatorApi.DELETE('/api/v1/operator/tenants/{id}', { params, body: { confirm } }));
         onDeleted();
-        const gone = [operatorKey('tenants', 'one', id)];
-        await refreshWithout({ gone, lists: [operatorKey('tenants')] });
+        const deleted = [operatorKey('tenants', 'one', id)];
+        await refreshAfterDeletion({ deleted, lists: [operatorKey('tenants')] });
         succeeded('The tenant is being deleted', name);
       }}
     >

@@ -2,7 +2,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, take } from '../../../api/client';
-import { queries, refreshWithout, useKey } from '../../../api/queries';
+import { queries, refreshAfterDeletion, useKey } from '../../../api/queries';
 import { useAllowed } from '../../../session/use-session';
 import { Button } from '../../../ui/button';
 import { Confirm } from '../../../ui/confirm';
@@ -46,7 +46,7 @@ export function TriggerActions({ trigger: { id, name, enabled } }: { readonly tr
         action={async () => {
           await take(api.DELETE('/api/triggers/{id}', params));
           await navigate({ to: '/triggers' });
-          await refreshWithout({ gone: [key], lists: [listKey] });
+          await refreshAfterDeletion({ deleted: [key], lists: [listKey] });
           succeeded(`${name} was deleted`);
         }}
       >

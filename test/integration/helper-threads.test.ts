@@ -9,8 +9,8 @@ const lineOf = (file: string, pattern: RegExp): string =>
 
 test('npm start, the local cluster, the image and the service start nodes with one helper thread', (t) => {
   t.true(lineOf('package.json', /"start": .*/).includes(`node ${option} bin/start.mjs`));
-  t.true(lineOf('bin/cluster.mjs', /const oneHelper = .*/).includes(`'${option}'`));
-  t.true(lineOf('bin/cluster.mjs', /spawn\(.*'serve'.*/).includes('oneHelper'));
+  t.true(lineOf('bin/cluster.mjs', /const oneHelperThread = .*/).includes(`'${option}'`));
+  t.true(lineOf('bin/cluster.mjs', /spawn\(.*'serve'.*/).includes('oneHelperThread'));
   t.true(lineOf('Dockerfile', /^ENTRYPOINT .*/m).includes(`"node", "${option}"`));
   t.true(lineOf('deploy/systemd/troupe.service', /NODE_OPTIONS=.*/).includes(option));
 });
