@@ -3,7 +3,8 @@ import test from 'ava';
 import { type TenantNode } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 import { ownerView } from '../support/database/owner-view.js';
-import { inviteToken, register } from '../support/builders/tenants.js';
+import { linkTo, mailsOf } from '../support/builders/account-mails.js';
+import { register } from '../support/builders/tenants.js';
 import { addSecret, asOwner, createTrigger } from '../support/builders/triggers.js';
 
 const shared = sharedNode(test);
@@ -15,7 +16,7 @@ async function editorOf(node: TenantNode) {
   await asOwner(node, 'POST', `/api/tenants/${tenant}/invites`, { email, role: 'editor' });
   const accepted = await node.client.call('POST', '/api/invites/accept', {
     token,
-    body: { token: await inviteToken(node, email) },
+    body: { token: await linkTo(mailsOf(node), 'join', email) },
   });
   if (accepted.status >= 300) throw new Error(accepted.text);
   return (method: string, path: string, body: unknown) =>

@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { simpleParser } from 'mailparser';
 import { eventually } from '../clocks/eventually.js';
 import type { MailFolder } from '../servers/mail-folder.js';
 
@@ -14,20 +15,19 @@ export function mailsOf({ dataDir }: { readonly dataDir: string }): Pick<MailFol
   };
 }
 
-/** A written mail with the folds of its encoding undone. */
-export function unfolded(mail: string): string {
-  return mail.replaceAll('=\r\n', '').replaceAll('=3D', '=');
-}
-
-/** The tokens of the links to a page in all mails to an address, oldest mail first. */
+/**
+ * The tokens of the links to a page in all mails to an address, oldest mail first. The text part is read through its
+ * encoding: where no encoding is used, a token that begins with `3D` stands as it is.
+ */
 export async function linksTo(
   folder: Pick<MailFolder, 'read'>,
   page: 'verify' | 'reset' | 'join',
   email: string,
 ): Promise<readonly string[]> {
   const mails = (await folder.read()).filter((mail) => mail.includes(`To: ${email}`));
-  return mails.flatMap((mail) => {
-    const token = new RegExp(`/${page}\\?token=([\\w-]+)`).exec(unfolded(mail))?.[1];
+  const texts = await Promise.all(mails.map(async (mail) => (await simpleParser(mail)).text ?? ''));
+  return texts.flatMap((text) => {
+    const token = new RegExp(`/${page}\\?token=([\\w-]+)`).exec(text)?.[1];
     return token === undefined ? [] : [token];
   });
 }

@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Role } from '../../../src/kernel/caller.js';
-import { readdir, readFile } from 'node:fs/promises';
-import { join as joinPath } from 'node:path';
 import { systemRandom, systemTime } from '../../../cluster/index.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { KeyAdministration } from '../../../src/tenancy/keys/index.js';
 import { openStore } from '../../../src/infra/storage/index.js';
-import { eventually } from '../clocks/eventually.js';
+import { linkTo, mailsOf } from './account-mails.js';
 import { operatorToken, type TenantNode } from '../servers/node.js';
 
 export interface TestUser {
@@ -83,7 +81,7 @@ async function join(node: TenantNode, tenantId: string, owner: TestUser, role: R
   if (invited.status !== 201) throw new Error(`inviting: ${invited.status} ${invited.text}`);
   const accepted = await node.client.call('POST', '/api/invites/accept', {
     token: user.token,
-    body: { token: await inviteToken(node, user.email) },
+    body: { token: await linkTo(mailsOf(node), 'join', user.email) },
   });
   if (accepted.status >= 300) throw new Error(`accepting: ${accepted.status} ${accepted.text}`);
   return user;
@@ -113,17 +111,4 @@ async function makeOwnerKey(node: TenantNode, tenantId: string): Promise<string>
   } finally {
     await store.close();
   }
-}
-
-/** The token of the newest invite for the address, from the mail that was sent. */
-export async function inviteToken(node: TenantNode, email: string): Promise<string> {
-  const outbox = joinPath(node.dataDir, 'outbox');
-  return eventually(async () => {
-    const files = await readdir(outbox).catch(() => [] as string[]); // made with the first mail
-    const mails = await Promise.all(files.map((file) => readFile(joinPath(outbox, file), 'utf8')));
-    const mail = mails.find((text) => text.toLowerCase().includes(email.toLowerCase()));
-    return /join\?token=(?:3D)?([\w.-]+)/.exec(
-      mail?.replaceAll('=\r\n', '').replaceAll('=\n', '') ?? '',
-    )?.[1];
-  });
 }
