@@ -12,11 +12,16 @@ export interface TwoTenants {
   stop(): Promise<void>;
 }
 
-export async function startTwoTenants(): Promise<TwoTenants> {
+/** `settings` are those of PostgreSQL. */
+export async function startTwoTenants(settings: Readonly<Record<string, string>> = {}): Promise<TwoTenants> {
   pinLoad();
   const receiver = await openReceiver();
   const directory = await mkdtemp(join(tmpdir(), 'troupe-bench-'));
-  const postgres = await startEmbeddedPostgres({ directory: join(directory, 'postgres'), flush: false });
+  const postgres = await startEmbeddedPostgres({
+    directory: join(directory, 'postgres'),
+    settings,
+    flush: false,
+  });
   process.env['BENCH_DATABASE'] = postgres.connectionString;
   const server = await startServer('troupe', './two-tenants.server.js', import.meta.url);
   return {

@@ -16,6 +16,8 @@ export interface PacedAnswer {
   readonly body: string;
   /** When it was due to be sent, by `performance.now()`. */
   readonly dueAtMs: number;
+  /** How long it waited for this process or for a free connection. Part of `ms`. */
+  readonly lateMs: number;
   readonly ms: number;
   /** Until the first event of a stream; the same as `ms` for other answers. */
   readonly firstMs: number;
@@ -38,9 +40,11 @@ export async function sendPaced(load: PacedLoad): Promise<readonly PacedAnswer[]
       idle.push(connection);
       return;
     }
+    const lateMs = performance.now() - next.dueAtMs;
     connection.ask(load.request(next.index), ({ status, body, firstAtMs }) => {
       const ms = performance.now() - next.dueAtMs;
-      answers.push({ ...next, status, body, ms, firstMs: (firstAtMs ?? performance.now()) - next.dueAtMs });
+      const firstMs = (firstAtMs ?? performance.now()) - next.dueAtMs;
+      answers.push({ ...next, status, body, lateMs, ms, firstMs });
       begin(connection);
     });
   };
