@@ -72,7 +72,6 @@ import { turnFromWire } from './wire/turns.js';
 
 /** Enough for a full queue of turns. Unfinished ones are found again by their rows. */
 const workDeadlineMs = 3_600_000;
-const idleMs = 10 * 60_000;
 const askAgainMs = 1_000;
 
 export type SessionCommits = GroupCommit<SessionLoad, SessionLoaded, SessionWrite, SessionWritten>;
@@ -103,7 +102,6 @@ export function sessionActor(commits: SessionCommits, parts: SessionActorParts):
       erase: { lane: 'control', idempotent: true },
       erasePerson: { lane: 'control', idempotent: true },
     },
-    idleMs,
     commits,
     load: ({ group, key }) => ({ tenantId: group, sessionId: key }),
     create: (activation) => new SessionActor(activation, parts),

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import {
   type ActorKindOf,
   clusterConfig,
+  type ClusterConfig,
   type FenceStore,
   GroupCommit,
   openLoneNode,
@@ -31,6 +32,8 @@ import { agentOf, type TurnsBench } from '../builders/turns.js';
 
 export interface SessionNode {
   readonly session: Reference<SessionService>;
+  /** How many actors are in its memory. */
+  residents(): number;
   /** Waits for running turns, unless the signal aborts the wait. */
   stop(signal?: AbortSignal): Promise<unknown>;
 }
@@ -49,6 +52,7 @@ export interface SessionNodeOptions {
   readonly runnableAgent?: () => Promise<RunnableAgent>;
   /** Stands between the node and its store. */
   readonly over?: (store: SessionStore) => SessionStore;
+  readonly config?: Partial<ClusterConfig>;
 }
 
 /** An agent that echoes, as a session's actor is given it. */
@@ -92,7 +96,7 @@ export function sessionKind(
 
 export async function startSessionNode(options: SessionNodeOptions): Promise<SessionNode> {
   const { databaseUrl, bench, sessionId, name, over } = options;
-  const config = clusterConfig();
+  const config = clusterConfig(options.config);
   const store = new PostgresFenceStore(sessionTables, {
     databaseUrl,
     role: 'troupe_writer',
@@ -102,9 +106,10 @@ export async function startSessionNode(options: SessionNodeOptions): Promise<Ses
   const commits = new GroupCommit(over?.(store) ?? store, config, systemTime, systemRandom);
   const self = (group: string, key: string): Reference<SessionService> => node.actor(kind, group, key);
   const kind = sessionKind(commits, self, options);
-  const { node, stop } = await openLoneNode({ kinds: [kind], process: processId(name) });
+  const { node, stop } = await openLoneNode({ kinds: [kind], process: processId(name), config });
   return {
     session: node.actor(kind, bench.scope.tenantId, sessionId),
+    residents: () => node.describe().residents,
     async stop(signal) {
       await stop(signal);
       await store.close();

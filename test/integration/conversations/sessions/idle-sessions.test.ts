@@ -1,0 +1,44 @@
+// Sessions leave memory as other actors do: what a node holds follows the conversations of the last two minutes.
+import { randomUUID } from 'node:crypto';
+import test from 'ava';
+import { clusterConfig } from '../../../../cluster/index.js';
+import { eventually } from '../../../support/clocks/eventually.js';
+import { databaseOfFile } from '../../../support/database/database.js';
+import {
+  echoingAgent,
+  type SessionNode,
+  startSessionNode,
+  turnOf,
+} from '../../../support/servers/session-node.js';
+import { startTurns } from '../../../support/builders/turns.js';
+
+const database = databaseOfFile(test);
+
+type Turn = Parameters<SessionNode['session']['run']>[0];
+
+async function run({ session }: SessionNode, turn: Turn): Promise<readonly string[]> {
+  const types: string[] = [];
+  for await (const { events } of session.run(turn, { deadlineMs: 30_000 })) {
+    types.push(...events.map(({ event }) => event?.$case ?? ''));
+  }
+  return types;
+}
+
+test('a session without turns leaves memory after the idle time of actors, and goes on from its rows', async (t) => {
+  t.is(clusterConfig().idleMs, 120_000, 'docs/guides/plan-capacity.md says two minutes');
+  const bench = await startTurns(database);
+  const agent = await echoingAgent(bench);
+  const node = await startSessionNode({
+    databaseUrl: database.url,
+    bench,
+    agent,
+    sessionId: randomUUID(),
+    name: 'idle',
+    config: { idleMs: 200 },
+  });
+  t.teardown(() => node.stop());
+  for (let turn = 0; turn < 2; turn += 1) {
+    t.is((await run(node, turnOf(agent, randomUUID()))).at(-1), 'done');
+    t.true(await eventually(() => node.residents() === 0, { timeoutMs: 30_000 }));
+  }
+});
