@@ -12,14 +12,15 @@ export interface TwoTenants {
   stop(): Promise<void>;
 }
 
-/** `settings` are those of PostgreSQL. */
-export async function startTwoTenants(settings: Readonly<Record<string, string>> = {}): Promise<TwoTenants> {
+export async function startTwoTenants(
+  postgresSettings: Readonly<Record<string, string>> = {},
+): Promise<TwoTenants> {
   pinLoad();
   const receiver = await openReceiver();
   const directory = await mkdtemp(join(tmpdir(), 'troupe-bench-'));
   const postgres = await startEmbeddedPostgres({
     directory: join(directory, 'postgres'),
-    settings,
+    settings: postgresSettings,
     flush: false,
   });
   process.env['BENCH_DATABASE'] = postgres.connectionString;

@@ -1,7 +1,7 @@
 // A steady load of webhooks and turns for minutes, at 70 % of the busier core as far as a short time at a low rate tells:
 // ten parts of it come from a hot tenant, one from another. Meanwhile PostgreSQL vacuums by itself, twelve times as often
-// as by default, both tenants are swept and rollups run. Prints p99.9 of the accept and of the first event for each tenant, and the slope of memory. The node has
-// one core; the load and PostgreSQL share the other.
+// as by default, both tenants are swept and rollups run. Prints p99.9 of the accept and of the first event for each
+// tenant, and the slope of memory. The node has one core; the load and PostgreSQL share the other.
 //
 //   npm run bench:tails              10 minutes
 //   npm run bench:tails -- 1 0.7     minutes, and the part of the busier core

@@ -24,7 +24,7 @@ async function run({ session }: SessionNode, turn: Turn): Promise<readonly strin
   return types;
 }
 
-test('a session without turns leaves memory after the idle time of actors, and goes on from its rows', async (t) => {
+test('a session without turns leaves memory after the idle time of actors, and then takes another', async (t) => {
   t.is(clusterConfig().idleMs, 120_000, 'docs/guides/plan-capacity.md says two minutes');
   const bench = await startTurns(database);
   const agent = await echoingAgent(bench);
