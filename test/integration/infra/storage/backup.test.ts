@@ -43,7 +43,7 @@ async function structure(client: pg.Client): Promise<unknown> {
     `select conrelid::regclass::text as on, conname, convalidated, pg_get_constraintdef(oid) as definition
      from pg_constraint where connamespace = 'public'::regnamespace order by 1, 2`,
   );
-  const policies = await client.query(`select * from pg_policies where schemaname = 'public' order by 3, 4`);
+  const policies = await client.query(`select * from pg_policies where schemaname = 'public' order by tablename, policyname`);
   return [tables.rows, triggers.rows, keys.rows, policies.rows];
 }
 
