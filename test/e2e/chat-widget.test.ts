@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import type { ElementHandle, Page } from 'puppeteer-core';
+import type { ElementHandle, HTTPRequest, Page } from 'puppeteer-core';
 import { publishAgent } from '../support/builders/published-agents.js';
 import { openBrowser } from '../support/clients/browser.js';
 import { axe } from '../support/clients/console.js';
@@ -78,6 +78,32 @@ async function input(page: Page): Promise<ElementHandle> {
 async function say(page: Page, text: string): Promise<void> {
   await (await input(page)).type(text);
   await page.keyboard.press('Enter');
+}
+
+/** The next look of the page for news: answered with what the node says now, once the test asks for it. */
+async function heldHistory(page: Page): Promise<{ answer(): Promise<void> }> {
+  const held: HTTPRequest[] = [];
+  const hold = (request: HTTPRequest): void => {
+    const isLook = request.method() === 'GET' && request.url().includes('/messages');
+    if (isLook && held.length === 0) held.push(request);
+    else void request.continue();
+  };
+  page.on('request', hold);
+  await page.setRequestInterception(true);
+  const look = await eventually(() => held[0], { ...bound, what: 'a look of the page for news' });
+  const now = await fetch(look.url(), { headers: look.headers() });
+  const body = await now.text();
+  return {
+    async answer() {
+      const headers = { 'access-control-allow-origin': now.headers.get('access-control-allow-origin') ?? '' };
+      await look.respond({ status: now.status, headers, contentType: 'application/json', body });
+      await eventually(() => look.response(), bound);
+      // The page has drawn what it made of the answer.
+      await page.evaluate('new Promise((drawn) => setTimeout(() => requestAnimationFrame(drawn), 100))');
+      await page.setRequestInterception(false);
+      page.off('request', hold);
+    },
+  };
 }
 
 test.serial(
@@ -154,9 +180,15 @@ test.serial(
     t.is(after.split('Answer: ').length, 3);
     t.is(after.split('Answer: ')[2]?.trim().split(/\s+/).length, 60);
 
-    // The network goes away and comes back.
+    // The network goes away and comes back. It passes the beginning of the answer alone, so that the cut finds it
+    // unfinished, however late the page shows it.
+    network.alterAnswer = (bytes) => {
+      if (bytes.includes('event: delta')) network.mode = 'silent';
+      return bytes;
+    };
     await say(page, 'Again');
     await eventually(begun(3), bound);
+    network.alterAnswer = (bytes) => bytes;
     network.cutAll();
     network.mode = 'down';
     network.cutAll();
@@ -167,7 +199,11 @@ test.serial(
     const continued = await logText(page);
     t.is(continued.split('Answer: ')[3]?.trim().split(/\s+/).length, 60, 'no word twice, none missing');
 
-    // Stop ends the turn, and a new conversation forgets the old one.
+    // Stop ends the turn, which would go on for minutes, and a new conversation forgets the old one.
+    const endless = { token, tenant, body: { llm_config: { model: 'sim.lorem-5000-60' } } };
+    t.is((await client.call('PATCH', `/api/agents/${slow}`, endless)).status, 200);
+    const published = { token, tenant, body: {} };
+    t.is((await client.call('POST', `/api/agents/${slow}/publish`, published)).status, 200);
     await say(page, 'And again');
     await eventually(begun(4), bound);
     await page.locator('>>> [type=submit]').click();
@@ -229,6 +265,13 @@ test.serial(
     await eventually(async () => (await notice(page)).startsWith('A person takes care'), bound);
     await client.call('POST', `${session}/manual-message`, { ...asOwner, body: { message: 'Ada here.' } });
     await eventually(async () => (await logText(page)).includes('Ada here.'), bound);
+
+    // What the visitor writes stays, although an answer from before comes after it.
+    const late = await heldHistory(page);
+    await say(page, 'Thank you, Ada.');
+    await eventually(async () => (await notice(page)).startsWith('A person takes care'), bound);
+    await late.answer();
+    t.true((await logText(page)).includes('Thank you, Ada.'));
 
     t.deepEqual(foreign, []);
     t.deepEqual(errors, []);

@@ -151,8 +151,11 @@ export class Conversation {
   async #read(withoutExecution?: string): Promise<void> {
     const { sessionId } = this.#store.visitor;
     if (sessionId === undefined) return;
+    const { messages: before } = this.#state;
     try {
       const { messages, isHandedOff } = await this.#api.history(sessionId);
+      // The visitor has written or begun anew meanwhile, so the answer may be older than what is shown.
+      if (this.#state.messages !== before) return;
       const shown = messages.filter(
         ({ execution_id: id }) => withoutExecution === undefined || id !== withoutExecution,
       );
