@@ -171,8 +171,19 @@ export async function pipelined(
   client: pg.Client,
   statements: readonly (Statement | string)[],
 ): Promise<pg.QueryResult[]> {
+  const answers = await settled(client, statements);
+  return answers.map((answer) => {
+    if (answer.status === 'rejected') throw answer.reason;
+    return answer.value;
+  });
+}
+
+/** Sends all statements at once, in one write: otherwise each statement wakes the server, and each answer this process. */
+export function settled(
+  client: pg.Client,
+  statements: readonly (Statement | string)[],
+): Promise<PromiseSettledResult<pg.QueryResult>[]> {
   const { stream } = client.connection;
-  // One write: otherwise each statement wakes the server, and each answer wakes this process.
   stream.cork();
   const asked = statements.map((statement) =>
     typeof statement === 'string'
@@ -180,9 +191,5 @@ export async function pipelined(
       : client.query({ name: statement.name, text: statement.text, values: [...statement.values] }),
   );
   stream.uncork();
-  const answers = await Promise.allSettled(asked);
-  return answers.map((answer) => {
-    if (answer.status === 'rejected') throw answer.reason;
-    return answer.value;
-  });
+  return Promise.allSettled(asked);
 }

@@ -1,15 +1,14 @@
-import { createHash } from 'node:crypto';
 import pg from 'pg';
 import { ClusterError } from '../../errors.js';
-import { epoch, processId, revision, type ActorAddress, type ProcessId } from '../../ids/ids.js';
 import type { Activated, ActivateRequest, Fence, FencedWrite, FenceStore, WriteOutcome } from '../fence.js';
+import { Activations, type LoadTables } from './activations.js';
+import { keyOf } from './actor-key.js';
 import { Connections, pipelined, type ConnectionsOptions, type Row, type Statement } from './connections.js';
+import { isHeldUp, storeUnavailable } from './failures.js';
 import { answersOf, type Claim, OneStatement, type WritingStatement } from './one-statement.js';
 
 /** The SQL of one platform: its loads and writes. Everything runs in the fence's transaction. */
-export interface PostgresTables<Load, Loaded, Write, Result> {
-  load(load: Load): Statement;
-  loaded(rows: readonly Row[], load: Load): Loaded;
+export interface PostgresTables<Load, Loaded, Write, Result> extends LoadTables<Load, Loaded> {
   /** Statements for the writes of different actors. Ids are fixed, so that a repeat inserts nothing twice. */
   write(writes: readonly Write[]): readonly WritingStatement[];
   /** Results in the order of the writes, from the rows that each statement returned. */
@@ -35,33 +34,6 @@ interface LockedRow {
 }
 
 const begin = 'begin isolation level read committed';
-
-/**
- * Activations do not wait for the disk. A durable write of an activation commits after its epoch, and so is never
- * kept without it. If a crash of the database loses an epoch, nothing was written under it, and its fence no longer
- * matches.
- */
-const beginActivation = `${begin}; set local synchronous_commit = off`;
-
-/**
- * One statement checks the stamp and raises the epoch; it waits for the commit of an older owner. The load is the
- * next statement, in a later snapshot, and so sees what that owner committed (protocol 1.2).
- */
-const raise = {
-  name: 'troupe_actor_raise',
-  text: `insert into actors as a (tenant_id, kind, key, slot, epoch, activation_id, revision)
-    values ($1, $2, $3, $4, 1, $5, 0)
-    on conflict (tenant_id, kind, key) do update set epoch = a.epoch + 1, activation_id = excluded.activation_id,
-      slot = excluded.slot, busy_process = null, busy_until = null
-    where a.busy_process is null or a.busy_until <= clock_timestamp() or a.busy_process = any ($6::text[])
-    returning epoch, revision`,
-};
-
-const stamp = {
-  name: 'troupe_actor_stamp',
-  text: `select busy_process, ceil(extract(epoch from busy_until - clock_timestamp()) * 1000) as remaining_ms
-    from actors where tenant_id = $1 and kind = $2 and key = $3 and busy_process is not null`,
-};
 
 /** Locks in key order, so that two batches cannot deadlock. */
 const lock = {
@@ -138,7 +110,7 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
 > {
   readonly #tables: PostgresTables<Load, Loaded, Write, Result>;
   /** Separate pools, so that a burst of activations does not delay writes. */
-  readonly #activations: Connections;
+  readonly #activations: Activations<Load, Loaded>;
   readonly #batches: Connections;
   readonly #oneStatement = new OneStatement();
   readonly combine: FenceStore<Load, Loaded, Write, Result>['combine'];
@@ -147,7 +119,7 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
     const { activationsMax = 8, batchesMax = 3, ...connection } = options;
     this.#tables = tables;
     this.combine = tables.combine;
-    this.#activations = new Connections({ ...connection, connectionsMax: activationsMax });
+    this.#activations = new Activations(tables, { ...connection, connectionsMax: activationsMax });
     this.#batches = new Connections({
       ...connection,
       lockTimeoutMs: Math.min(batchLockTimeoutMs, connection.statementTimeoutMs),
@@ -159,47 +131,8 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
     await Promise.all([this.#activations.close(), this.#batches.close()]);
   }
 
-  async activate(request: ActivateRequest<Load>): Promise<Activated<Loaded>> {
-    const ignored: ProcessId[] = [];
-    try {
-      return await this.#activations.use(async (client) => {
-        for (;;) {
-          const activated = await this.#raiseAndLoad(client, request, ignored);
-          if (activated !== undefined) return activated;
-          const busy = await readStamp(client, request.address);
-          if (busy === undefined) continue;
-          if (ignored.includes(busy.process) || !request.ignoreStampsOf(busy.process)) return busy;
-          ignored.push(busy.process);
-        }
-      });
-    } catch (error) {
-      // The next attempt uses a new activation id, so it does not matter whether the epoch was raised.
-      throw storeUnavailable('PostgreSQL failed to activate an actor', error);
-    }
-  }
-
-  async #raiseAndLoad(
-    client: pg.Client,
-    request: ActivateRequest<Load>,
-    ignored: readonly ProcessId[],
-  ): Promise<Activated<Loaded> | undefined> {
-    const { address, slot, activationId, load } = request;
-    const raising = { ...raise, values: [...keyOf(address), slot, activationId, [...ignored]] };
-    const [, raised, loaded] = await pipelined(client, [
-      beginActivation,
-      raising,
-      this.#tables.load(load),
-      'commit',
-    ]);
-    const row: Row | undefined = raised?.rows[0];
-    if (row === undefined || loaded === undefined) return undefined;
-    const fence: Fence = {
-      address,
-      epoch: epoch(Number(row['epoch'])),
-      activationId,
-      revision: revision(Number(row['revision'])),
-    };
-    return { outcome: 'activated', fence, loaded: this.#tables.loaded(loaded.rows, load) };
+  activate(request: ActivateRequest<Load>): Promise<Activated<Loaded>> {
+    return this.#activations.activate(request);
   }
 
   async write(batch: readonly FencedWrite<Write>[]): Promise<readonly WriteOutcome<Result>[]> {
@@ -345,33 +278,6 @@ function advanceRow({ fence, stamp: set }: FencedWrite<unknown>) {
   ];
 }
 
-async function readStamp(
-  client: pg.Client,
-  address: ActorAddress,
-): Promise<Extract<Activated<never>, { outcome: 'busy' }> | undefined> {
-  const [answer] = await pipelined(client, [{ ...stamp, values: keyOf(address) }]);
-  const row: Row | undefined = answer?.rows[0];
-  if (row === undefined) return undefined;
-  const remainingMs = Number(row['remaining_ms']);
-  if (remainingMs <= 0) return undefined;
-  return { outcome: 'busy', process: processId(String(row['busy_process'])), remainingMs };
-}
-
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-/** A group that is not a UUID is stored under a hash of its name: the tables are partitioned by a UUID column. */
-export function groupId(group: string): string {
-  if (uuid.test(group)) return group;
-  const hex = createHash('sha256').update(group).digest('hex');
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join(
-    '-',
-  );
-}
-
-function keyOf({ group, kind, key }: ActorAddress): string[] {
-  return [groupId(group), kind, key];
-}
-
 function columns<Value>(rows: readonly (readonly Value[])[], count: number): Value[][] {
   return Array.from({ length: count }, (_, column) => rows.flatMap((row) => row.slice(column, column + 1)));
 }
@@ -379,16 +285,6 @@ function columns<Value>(rows: readonly (readonly Value[])[], count: number): Val
 /** A constraint, check or value out of range: the same write would fail again. */
 function isRejected(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError && /^(?:22|23|42|44|P0)/.test(error.code ?? '');
-}
-
-/** A time-out of a lock or a statement: PostgreSQL rolled it back. Most likely another transaction holds one of the rows. */
-function isHeldUp(error: unknown): error is pg.DatabaseError {
-  return error instanceof pg.DatabaseError && (error.code === '55P03' || error.code === '57014');
-}
-
-function storeUnavailable(message: string, cause: unknown): ClusterError {
-  if (cause instanceof ClusterError) return cause;
-  return new ClusterError('store_unavailable', message, { cause });
 }
 
 function unknownOutcome(cause: unknown): ClusterError {

@@ -108,6 +108,64 @@ export const writes = [
     { tests: ['test/unit/cluster/group-commit.test.ts'] },
   ),
   ...mutantsOf(
+    'cluster/fencing/postgres/activations.ts',
+    [
+      {
+        id: 'epoch-not-raised',
+        rule: 'Each activation raises the epoch.',
+        find: `do update set epoch = a.epoch + 1, activation_id`,
+        replace: `do update set epoch = a.epoch, activation_id`,
+      },
+      {
+        id: 'busy-stamp-ignored',
+        rule: 'The epoch is not raised over a running turn.',
+        find: `    where a.busy_process is null or a.busy_until <= clock_timestamp() or a.busy_process = any ($6::text[])`,
+        replace: `    where a.busy_process is null or a.busy_until is not null or a.busy_process = any ($6::text[])`,
+      },
+      {
+        id: 'stamp-without-deadline',
+        rule: 'A stamp counts until its deadline by the clock of the store.',
+        find: `    where a.busy_process is null or a.busy_until <= clock_timestamp() or a.busy_process = any ($6::text[])`,
+        replace: `    where a.busy_process is null or a.busy_process = any ($6::text[])`,
+      },
+      {
+        id: 'load-before-the-raise',
+        rule: 'The load reads a later snapshot than the one that raised the epoch.',
+        find: `    return [begin, raising, this.#tables.load(load), 'commit'];
+  }
+
+  #activated(
+    { address, activationId, load }: ActivateRequest<Load>,
+    [, raised, loaded]`,
+        replace: `    return [begin, this.#tables.load(load), raising, 'commit'];
+  }
+
+  #activated(
+    { address, activationId, load }: ActivateRequest<Load>,
+    [, loaded, raised]`,
+      },
+      {
+        id: 'patient-activations',
+        rule: 'Activations that are sent together wait for a row lock only a short time.',
+        find: `this.#statements(beginTogether, request, [])`,
+        replace: `this.#statements(beginActivation, request, [])`,
+      },
+      {
+        id: 'held-up-activation-fails',
+        rule: 'An activation that was held up among others is tried by itself.',
+        find: `      if (isHeldUp(failure.reason)) return true;`,
+        replace: `      if (isHeldUp(failure.reason)) reject(unavailable(failure.reason));`,
+      },
+      {
+        id: 'refused-activation-fails-all',
+        rule: 'An activation that is refused fails alone.',
+        find: `      if (!isStatementError(failure.reason)) throw failure.reason;`,
+        replace: `      throw failure.reason;`,
+      },
+    ],
+    { ...fencing, tests: ['test/integration/cluster/fencing/activations.test.ts', ...fencing.tests] },
+  ),
+  ...mutantsOf(
     fence,
     [
       {
@@ -182,46 +240,12 @@ export const writes = [
         replace: `    return answers.slice(2, -1)`,
       },
       {
-        id: 'epoch-not-raised',
-        rule: 'Each activation raises the epoch.',
-        find: `do update set epoch = a.epoch + 1, activation_id`,
-        replace: `do update set epoch = a.epoch, activation_id`,
-      },
-      {
-        id: 'busy-stamp-ignored',
-        rule: 'The epoch is not raised over a running turn.',
-        find: `    where a.busy_process is null or a.busy_until <= clock_timestamp() or a.busy_process = any ($6::text[])`,
-        replace: `    where a.busy_process is null or a.busy_until is not null or a.busy_process = any ($6::text[])`,
-      },
-      {
-        id: 'stamp-without-deadline',
-        rule: 'A stamp counts until its deadline by the clock of the store.',
-        find: `    where a.busy_process is null or a.busy_until <= clock_timestamp() or a.busy_process = any ($6::text[])`,
-        replace: `    where a.busy_process is null or a.busy_process = any ($6::text[])`,
-      },
-      {
         id: 'stamp-not-freed',
         rule: 'The last write of a turn frees the stamp.',
         find: `        busy_process = case $4::text when 'busy' then $5::text when 'free' then null else busy_process end,
         busy_until = case $4::text`,
         replace: `        busy_process = case $4::text when 'busy' then $5::text else busy_process end,
         busy_until = case $4::text`,
-      },
-      {
-        id: 'load-before-the-raise',
-        rule: 'The load reads a later snapshot than the one that raised the epoch.',
-        find: `    const [, raised, loaded] = await pipelined(client, [
-      beginActivation,
-      raising,
-      this.#tables.load(load),
-      'commit',
-    ]);`,
-        replace: `    const [, loaded, raised] = await pipelined(client, [
-      beginActivation,
-      this.#tables.load(load),
-      raising,
-      'commit',
-    ]);`,
       },
       {
         id: 'made-write-made-again',
