@@ -51,9 +51,12 @@ async function check() {
   // The program is elsewhere: connections that have come to their place are cut soon after.
   const cutting = setInterval(() => proxy.cut(), 50);
   undo.push(() => (clearInterval(cutting), proxy.close()));
-  const agentId = await publishedAgent(product);
+  const agents = {
+    agentId: await publishedAgent(product, 'eight-words', 'sim.lorem-8-5'),
+    longAgentId: await publishedAgent(product, 'many-words', 'sim.lorem-200-20'),
+  };
   const secret = 'whsec_dGVzdA==';
-  const given = { baseUrl: product.baseUrl, cutUrl: proxy.url, apiKey: product.key, agentId, secret };
+  const given = { baseUrl: product.baseUrl, cutUrl: proxy.url, apiKey: product.key, ...agents, secret };
   const text = JSON.stringify(given);
   const deno = ['run', '--quiet', '--no-prompt', '--allow-net', '--allow-read', 'main.mjs', text];
   const runtimes = {
@@ -132,13 +135,11 @@ function checkTypes(folder) {
   process.stdout.write('client: the types are those of a strict program\n');
 }
 
-/** @param {{ baseUrl: string, key: string }} product */
-async function publishedAgent({ baseUrl, key }) {
+/** @param {{ baseUrl: string, key: string }} product @param {string} name @param {string} model */
+async function publishedAgent({ baseUrl, key }, name, model) {
   const { createClient } = await import('@troupe/client');
   const troupe = createClient({ baseUrl, apiKey: key });
-  const { data } = await troupe.agents.create({
-    body: { name: 'eight-words', llm_config: { model: 'sim.lorem-8-5' } },
-  });
+  const { data } = await troupe.agents.create({ body: { name, llm_config: { model } } });
   await troupe.agents.publish({ path: { id: data.id } });
   return data.id;
 }
@@ -194,7 +195,8 @@ function output(program, words, cwd) {
     let text = '';
     child.stdout.on('data', (data) => (text += String(data)));
     child.once('error', reject);
-    child.once('exit', (code, signal) =>
+    // Not at its exit: what it printed last may still be on its way.
+    child.once('close', (code, signal) =>
       code === 0 ? resolve(text) : reject(new Error(`${program} ended with ${code ?? signal}: ${text}`)),
     );
   });

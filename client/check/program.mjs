@@ -1,8 +1,8 @@
 // What programs do with the client. It imports nothing else, so that it runs in each runtime as it is.
 import { ApiError, createClient, newIdempotencyKey, sign } from '@troupe/client';
 
-/** @param {{ baseUrl: string, cutUrl: string, apiKey: string, agentId: string, secret: string }} given */
-export async function program({ baseUrl, cutUrl, apiKey, agentId, secret }) {
+/** @param {{ baseUrl: string, cutUrl: string, apiKey: string, agentId: string, longAgentId: string, secret: string }} given */
+export async function program({ baseUrl, cutUrl, apiKey, agentId, longAgentId, secret }) {
   const troupe = createClient({ baseUrl, apiKey });
   const names = [];
   for await (const { name } of troupe.agents.list({ query: { limit: 1 } })) names.push(name);
@@ -16,7 +16,8 @@ export async function program({ baseUrl, cutUrl, apiKey, agentId, secret }) {
 
   const { outcome, text } = await troupe.agents.chat(agentId, 'again').result();
   const leaving = new AbortController();
-  const left = troupe.agents.chat(agentId, 'left', { signal: leaving.signal });
+  // So long a turn that its end cannot have arrived together with its first event.
+  const left = troupe.agents.chat(longAgentId, 'left', { signal: leaving.signal });
   let reason = 'none';
   try {
     for await (const _ of left) leaving.abort(new Error('left'));

@@ -9,6 +9,7 @@ import { eventually } from '../support/clocks/eventually.js';
 import { mcpSurroundings } from '../support/servers/mcp-surroundings.js';
 import { operatorToken } from '../support/servers/node.js';
 import { type NodeProcesses, startNodes } from '../support/servers/nodes.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
 
 async function startRoomyNodes(t: Parameters<typeof startNodes>[0]): Promise<NodeProcesses> {
   const cluster = await startNodes(t);
@@ -105,7 +106,7 @@ test.serial(
     await giveRoom(cluster, cluster.bootstrap.tenant_id);
     const key = cluster.bootstrap.api_key;
     const [here, there] = await Promise.all([first, second].map(({ url }) => mcpClient(t, url, key)));
-    const agent = await slowAgent(here);
+    const { agent, answerTool } = await waitingAgent(t, here);
     const updates: string[] = [];
     there?.setNotificationHandler(
       'notifications/resources/updated',
@@ -129,7 +130,7 @@ test.serial(
       post(first.url, {
         id,
         method: 'tools/call',
-        params: { name: 'chat_with_agent', arguments: { agent_id: agent, message: 'write', ...more } },
+        params: { name: 'chat_with_agent', arguments: { agent_id: agent, message: 'please wait', ...more } },
       });
     const running = async (known: readonly string[]) =>
       eventually(async () => {
@@ -142,6 +143,7 @@ test.serial(
     const turn = await running([]);
     const uris = [`platform://sessions/${turn.session_id}`, `platform://executions/${turn.id}`];
     await there?.listen({ resourceSubscriptions: uris });
+    await answerTool();
     await whole;
     await eventually(() => uris.every((uri) => updates.includes(uri)), { what: 'both updates' });
     const cancelled = chat(2, { session_id: turn.session_id });
@@ -169,10 +171,10 @@ test.serial(
     const key = cluster.bootstrap.api_key;
     const [here, there] = await Promise.all([first, second].map(({ url }) => mcpClient(t, url, key)));
     if (here === undefined || there === undefined) throw new Error('there are two clients');
-    const agent = await slowAgent(here);
+    const { agent, answerTool } = await waitingAgent(t, here);
     const request = {
       name: 'chat_with_agent',
-      arguments: { agent_id: agent, message: 'write' },
+      arguments: { agent_id: agent, message: 'please wait' },
       _meta: { idempotency_key: 'the one turn' },
     };
     const executions = async (): Promise<{ id: string; outcome: string | null }[]> =>
@@ -183,6 +185,7 @@ test.serial(
     await eventually(async () => (await executions()).some(({ outcome }) => outcome === null));
     left.abort();
     await gone;
+    await answerTool();
     const results = await Promise.all([there.callTool(request), here.callTool(request)]);
     const [joined, again] = results.map(structured);
     t.is(joined?.['outcome'], 'COMPLETED', JSON.stringify(joined));
@@ -192,15 +195,27 @@ test.serial(
   },
 );
 
-/** Writes forty words, one in a hundred milliseconds. */
-async function slowAgent(client: Client | undefined): Promise<string> {
-  const made = await answered(client, 'create_agent', {
-    name: `slow-${Date.now()}`,
-    llm_config: { model: 'sim.lorem-40-100' },
+/** An agent whose turns go on when the test lets their tool answer, however slow the machine is. */
+async function waitingAgent(
+  t: Parameters<typeof startNodes>[0],
+  client: Client | undefined,
+): Promise<{ readonly agent: string; readonly answerTool: () => Promise<void> }> {
+  const held: (() => void)[] = [];
+  const tool = await startToolServer(t, (_request, response) => {
+    held.push(() => answerJson(response, { waited: true }));
   });
+  const made = await answered(client, 'create_agent', { name: 'waits', llm_config: { model: 'sim.tools' } });
   const { id } = structured(made)['data'] as { id: string };
+  const api = { url: tool.url, auth: { type: 'none' } };
+  await answered(client, 'create_api_tool', { agent_id: id, name: 'wait', editor_schema: { api } });
   await answered(client, 'publish_agent', { agent_id: id });
-  return id;
+  return {
+    agent: id,
+    async answerTool() {
+      await eventually(() => held.length > 0, { what: 'the tool is called' });
+      for (const answer of held.splice(0)) answer();
+    },
+  };
 }
 
 async function newTenant(

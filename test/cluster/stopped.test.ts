@@ -44,10 +44,11 @@ async function stopped(t: ExecutionContext, cluster: ProcessCluster, seconds: nu
   const { answeredMs, isReplaced } = await stopFor(t, cluster, victim, seconds);
   const rest = living.filter((worker) => worker !== victim);
   const isMember = (): boolean => rest.every((worker) => worker.members.includes(victim.process));
-  // It is either fenced and ends, or renews and stays, within a lease after it continues.
+  // It is either fenced and ends, or renews and stays, within a lease after it continues. One that the others
+  // removed ends, however long it waits for a core.
   if (seconds > harmlessS) {
     const startedMs = performance.now();
-    await eventually(() => victim.hasEnded || performance.now() - startedMs > 3_000, {
+    await eventually(() => victim.hasEnded || (isMember() && performance.now() - startedMs > 3_000), {
       timeoutMs: 20_000,
       what: 'its end, or a while without it',
     });

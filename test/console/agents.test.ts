@@ -52,6 +52,8 @@ test.serial('an agent is made, written, tried, published, compared and rolled ba
 
   await type(page, '[aria-label="System prompt"]', 'You help in a shop.');
   await shows(page, 'Not saved');
+  // The list of models may still be on its way, and what it does not offer would choose nothing.
+  await page.waitForSelector('select[aria-label="Model"] option[value="sim.echo"]');
   await page.select('select[aria-label="Model"]', 'sim.echo');
   await ask(page, 'Say **this**');
   await page.waitForFunction(`document.querySelector('[role=log] .markdown strong')?.textContent === 'this'`);

@@ -32,6 +32,7 @@ test.serial('calls are listed, filtered and shown one at a time', async (t) => {
   await fitsPhone(page);
   await page.setViewport({ width: 1280, height: 900 });
   await press(page, 'Calls', 'link');
+  await page.waitForSelector('select[aria-label="Outcome"]');
   await page.select('select[aria-label="Outcome"]', 'error');
   await shows(page, 'No call matches');
   t.regex(page.url(), /status=error/, 'the filter is in the address');

@@ -5,6 +5,7 @@ import {
   axe,
   expectNoConsoleErrors,
   fill,
+  fitsPhone,
   openConsole,
   press,
   readPaths,
@@ -49,8 +50,7 @@ test.serial('a person is found, denied, allowed again and erased', async (t) => 
   await fill(page, 'Consumer key', 'never-seen');
   await page.locator('[role="dialog"] button[type="submit"]').click();
   await shows(page, 'never-seen is denied');
-  await page.setViewport({ width: 390, height: 800 });
-  t.true(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'));
+  await fitsPhone(page);
 
   await page.setViewport({ width: 1200, height: 800 });
   await page.goto(`${node.client.baseUrl}/consumers/${encodeURIComponent('ada/lovelace')}`);

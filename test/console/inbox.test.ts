@@ -184,6 +184,8 @@ test.serial('a member reads and is offered nothing else, also on a phone', async
   for (const offer of ['Take over', 'Suspend', 'Send', 'Cancel turn']) t.false(text.includes(offer), offer);
   t.true(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'));
   await page.setViewport({ width: 1000, height: 800 });
+  // On the phone the list was hidden, and what is hidden takes no focus.
+  await page.waitForSelector(`[data-session="${session_id}"]`, { visible: true });
   await page.focus(`[data-session="${session_id}"]`);
   await page.keyboard.press('ArrowDown');
   await eventually(async () => !page.url().includes(session_id));

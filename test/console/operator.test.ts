@@ -31,6 +31,7 @@ test.serial('a tenant sees its errors; the operator sees all, plans, suspends an
   await shows(page, failed.error);
   await shows(page, 'not_found');
   t.deepEqual(await axe(page), []);
+  await page.waitForSelector(`option[value="${agent}"]`);
   await page.select('::-p-aria([name="Agent"])', agent);
   await page.waitForFunction(`document.querySelector('tbody')?.innerText.includes('not_found') === false`);
   await page.click('tbody button');

@@ -2,7 +2,15 @@
 import test from 'ava';
 import { httpTool, publishAgent } from '../support/builders/published-agents.js';
 import { calling, saying } from '../support/builders/tool-turns.js';
-import { axe, expectNoConsoleErrors, fill, openConsole, press, shows } from '../support/clients/console.js';
+import {
+  axe,
+  expectNoConsoleErrors,
+  fill,
+  fitsPhone,
+  openConsole,
+  press,
+  shows,
+} from '../support/clients/console.js';
 import { sharedNodeWithOpenAi } from '../support/clients/direct-calls.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
@@ -77,8 +85,7 @@ test.serial('a fallback is shown with its reason', async (t) => {
   await shows(page, `${model} was asked first`);
   await shows(page, 'Attempt 1');
   t.deepEqual(await axe(page), []);
-  await page.setViewport({ width: 390, height: 800 });
-  t.true(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'));
+  await fitsPhone(page);
   expectNoConsoleErrors(t, visit);
 });
 

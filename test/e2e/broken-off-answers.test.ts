@@ -60,10 +60,14 @@ test('an answer being sent to a denied person is aborted', async (t) => {
   const node = await shared.tenant(t);
   const { receiver, delivery } = await answerUnderWay(t, node);
   await asOwner(node, 'POST', '/api/v1/consumers/ada%40example.com/deny', {});
-  const failed = await eventually(async () => {
-    const row = await delivery();
-    return row.status === 'delivery_failed' && row;
-  });
+  const failed = await eventually(
+    async () => {
+      const row = await delivery();
+      return row.status === 'delivery_failed' && row;
+    },
+    // Looks count in the user's window.
+    { everyMs: 100 },
+  );
   t.is(failed.last_error, 'Broken off: denylist.');
   t.is(receiver.heard.length, 1);
 });

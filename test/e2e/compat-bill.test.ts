@@ -139,10 +139,18 @@ for (const [path, kinds, model] of [
     t.is((await storedBy(node)).length, path === '/v1/responses' ? answered : 0);
     const owner = await ownerView(node.databaseUrl);
     t.teardown(() => owner.end());
-    const told = await owner.query(
-      'select count(*)::int as calls, sum(input_tokens + output_tokens)::int as tokens from calls where tenant_id = $1',
-      [node.bootstrap.tenant_id],
+    // A call that its caller left is recorded after its row is closed.
+    const told = await eventually(
+      async () => {
+        const { rows: sums } = await owner.query<{ calls: number; tokens: number }>(
+          `select count(*)::int as calls, sum(input_tokens + output_tokens)::int as tokens
+           from calls where tenant_id = $1`,
+          [node.bootstrap.tenant_id],
+        );
+        return sums[0]?.calls === count ? sums : undefined;
+      },
+      { what: 'a record of each call' },
     );
-    t.deepEqual(told.rows, [{ calls: count, tokens: counted }]);
+    t.deepEqual(told, [{ calls: count, tokens: counted }]);
   });
 }

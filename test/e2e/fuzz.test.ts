@@ -96,7 +96,8 @@ function fieldOf(schema: z.ZodType | undefined): fc.Arbitrary<string> {
   );
 }
 
+/** A segment of one or two dots is not sent: the client resolves it, to the address of another operation. */
 function encoded(text: string): string {
   const safe = text.isWellFormed() ? text : 'half';
-  return safe === '' ? '-' : encodeURIComponent(safe);
+  return /^\.{0,2}$/.test(safe) ? `-${safe}` : encodeURIComponent(safe);
 }

@@ -2,6 +2,7 @@
 import test from 'ava';
 import type pg from 'pg';
 import { eventually } from '../support/clocks/eventually.js';
+import { servedTime } from '../support/clocks/served-time.js';
 import { ownerView } from '../support/database/owner-view.js';
 import { startConversations } from '../support/servers/conversations.js';
 import { startTestNode } from '../support/servers/node.js';
@@ -72,11 +73,12 @@ test.serial(
     const { sessionId: other } = await talk.say({ message: 'hello' });
     await enlarge(owner, sessionId, { messages: 200_000, executions: 3_000 });
 
+    const servedMs = servedTime(t);
     const turn = async (): Promise<number> => {
-      const startedAt = performance.now();
+      const startedAt = servedMs();
       const { events } = await talk.say({ message: 'and?', session_id: other });
       t.is(events.at(-1)?.data['outcome'], 'COMPLETED');
-      return performance.now() - startedAt;
+      return servedMs() - startedAt;
     };
     const calm: number[] = [];
     for (let count = 0; count < 20; count += 1) calm.push(await turn());
@@ -134,6 +136,9 @@ test.serial('another node ends the erasure of a node that died', async (t) => {
   const sessionId = rows[0]?.id ?? '';
   await enlarge(owner, sessionId, { messages: 60_000, executions: 300 });
 
+  // The batches come as far as this row, and no further before the node has died.
+  await owner.query('begin');
+  await owner.query('select from messages where session_id = $1 and number = 31000 for update', [sessionId]);
   // It ends with its node.
   const erasing = first.client
     .call('DELETE', `/api/v1/sessions/${sessionId}`, { key })
@@ -146,6 +151,7 @@ test.serial('another node ends the erasure of a node that died', async (t) => {
   await erasing;
   const left = await countOf(owner, sessionId);
   t.true((left['messages'] ?? 0) > 0 && left['sessions'] === 1, JSON.stringify(left));
+  await owner.query('rollback');
   await owner.query(`update begun_erasures set due_at = now() - interval '1 second'`);
   await eventually(async () => (await countOf(owner, sessionId))['begun'] === 0, {
     timeoutMs: 200_000,

@@ -174,6 +174,10 @@ test.serial(
   async (t) => {
     const { url, bootstrap } = { url: node.node.baseUrl, bootstrap: node.bootstrap };
     const client = await mcpClient(t, url, bootstrap.api_key);
+    // All are connected before the turn begins: it lasts four seconds, in which they have to listen.
+    const subscriber = await mcpClient(t, url, bootstrap.api_key);
+    const ofMember = await mcpClient(t, url, await keyOf('member'));
+    const ofStranger = await mcpClient(t, url, await keyOfAnotherTenant());
     const before = await newest();
     const turn = client.callTool({
       name: 'chat_with_agent',
@@ -182,9 +186,9 @@ test.serial(
     const execution = await begun(before);
     const { session_id: session } = (await talk.get(`/api/v1/executions/${execution}`)).data;
     const uris = [`platform://sessions/${session}`, `platform://executions/${execution}`];
-    const heard = await updatesOf(await mcpClient(t, url, bootstrap.api_key), uris);
-    const member = await updatesOf(await mcpClient(t, url, await keyOf('member')), uris);
-    const stranger = await updatesOf(await mcpClient(t, url, await keyOfAnotherTenant()), uris);
+    const heard = await updatesOf(subscriber, uris);
+    const member = await updatesOf(ofMember, uris);
+    const stranger = await updatesOf(ofStranger, uris);
     await turn;
     await eventually(() => uris.every((uri) => heard.includes(uri)), { what: 'both updates' });
     t.is(await outcomeOf(execution), 'COMPLETED');

@@ -118,7 +118,8 @@ test.serial('a signed-in visitor picks a published agent, and a wrong password i
 
 test.serial('a long turn survives a dropped connection, and ends when it is cancelled', async (t) => {
   const { node, talk, page } = await visit(t);
-  await useKey(page, node.bootstrap.api_key, await talk.agent('sim.lorem-400-25'));
+  // Far longer than a browser on a busy machine takes for the clicks; the turn is cancelled.
+  await useKey(page, node.bootstrap.api_key, await talk.agent('sim.lorem-4000-25'));
   await say(page, 'words');
   await shows(page, answer, (text) => text.length > 50);
   const before = await textOf(page, answer);

@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import test from 'ava';
+import { eventually } from '../support/clocks/eventually.js';
 import type { TenantNode } from '../support/servers/node.js';
 import type { CallResult } from '../support/clients/client.js';
 import { httpTool, publishAgent } from '../support/builders/published-agents.js';
@@ -335,7 +336,8 @@ test('a revoked public key ends the streams of its visitors, and admits nobody',
   const asOwner = { token: bootstrap.access_token, tenant: bootstrap.tenant_id };
   const isWorking = async (): Promise<boolean> =>
     (await client.call('GET', '/api/v1/executions?status=running', asOwner)).json.count > 0;
-  while (!(await isWorking())) await new Promise((resolve) => setImmediate(resolve));
+  // Looks count in the user's window.
+  await eventually(isWorking, { everyMs: 100, what: 'a turn at work' });
   t.is((await client.call('DELETE', `/api/keys/${page.id}`, asOwner)).status, 200);
   await cut;
   t.is(codeOf(await page.call('POST', '/visitors')), '401 invalid_api_key');

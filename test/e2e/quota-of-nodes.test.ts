@@ -23,8 +23,14 @@ const question = { model: 'sim.echo', query: 'hello' };
 const wide = { requests_per_minute: 100_000, key_rpm_max: 100_000 };
 let people = 0;
 
-/** The refusal of an overloaded node, before it checks or counts anything. */
-const overload = 'The server is overloaded. Retry in a moment.';
+/**
+ * Refusals of calls that were not made: by an overloaded node before it checks or counts anything, and after ten seconds
+ * in which no call under way has ended.
+ */
+const notMade = [
+  'The server is overloaded. Retry in a moment.',
+  'Calls under way have reserved what is left of the month; retry when one of them has ended.',
+];
 
 /** The node gives a retry time and clients follow it: on a busy machine a thousand concurrent calls are an overload. */
 async function ask(
@@ -35,7 +41,7 @@ async function ask(
 ): Promise<CallResult> {
   for (;;) {
     const answer = await client.call(method, path, options);
-    if (answer.status !== 503 || answer.json.message !== overload) return answer;
+    if (answer.status !== 503 || !notMade.includes(answer.json.message)) return answer;
     await delay(1_000 * Number(answer.headers.get('retry-after')));
   }
 }

@@ -9,6 +9,7 @@ import {
   startVendor,
 } from '../support/clients/direct-calls.js';
 import { eventually } from '../support/clocks/eventually.js';
+import { servedTime } from '../support/clocks/served-time.js';
 import { operatorToken, startTestNode, type TestNode } from '../support/servers/node.js';
 import { ownerView } from '../support/database/owner-view.js';
 import { PrivateRedis } from '../support/servers/redis.js';
@@ -21,6 +22,9 @@ const shared = sharedNodeWithOpenAi(test, server);
 
 /** Longer than Redis stalls on a busy machine: shared answers are found, however long it takes. */
 const patient = { limits: { sharedAnswerMsMax: 20_000 } };
+
+/** A node waits this long for another node's answer to the same call, then it asks the vendor itself. */
+const turnWaitMs = 5_000;
 
 /** Two nodes of one installation, which share a database and a Redis; another one may join them. */
 async function startPair(t: ExecutionContext, server: OpenAiServer, patience: Partial<typeof patient> = {}) {
@@ -211,25 +215,28 @@ test.serial('of a hundred identical concurrent calls at three nodes one goes to 
   const before = server.requests.length;
   server.byDefault({ pieces: ['slow', ' answer'], pieceDelayMs: 200 });
   const asked = { model, temperature: 0, query: 'the same of everybody' };
+  const startedAt = performance.now();
   const answers = await Promise.all(
     Array.from({ length: 100 }, (_, at) => ask([one, other, third][at % 3] ?? one, asked)),
   );
   t.true(answers.every(({ json }) => json.response === 'slow answer'));
-  t.is(server.requests.length - before, 1);
+  // On a very busy machine the nodes may have waited long enough by now, and the number proves nothing.
+  if (performance.now() - startedAt < turnWaitMs) t.is(server.requests.length - before, 1);
 });
 
 test.serial('a slow or unavailable Redis is a cache miss without an error or a wait', async (t) => {
   const server = await startVendor(t, new OpenAiServer());
   const { one, other, redis } = await startPair(t, server);
   await untilShared(one, other);
+  const servedMs = servedTime(t);
   const round = async (words: string): Promise<number> => {
-    const startedAt = performance.now();
+    const startedAt = servedMs();
     for (let nth = 0; nth < 20; nth += 1) {
       const { status, json } = await ask(one, { model, temperature: 0, query: `${words} ${nth}` });
       t.is(status, 200);
       t.is(json.cached, undefined);
     }
-    return performance.now() - startedAt;
+    return servedMs() - startedAt;
   };
   // The comparison with a responsive Redis shows the calls' own time and the load of this machine.
   const wellMs = await round('well');

@@ -7,7 +7,7 @@ import { startTestNode, type TestNode } from '../support/servers/node.js';
 import { publishAgent } from '../support/builders/published-agents.js';
 import { makeTenant, type TestTenant } from '../support/builders/tenants.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
-import { asOwner, createTrigger, sendSigned } from '../support/builders/triggers.js';
+import { asOwner, createTrigger, executionOf, sendSigned } from '../support/builders/triggers.js';
 
 const undo: (() => Promise<void>)[] = [];
 let node: TestNode;
@@ -197,8 +197,8 @@ test('a manual message has its user as author, and one of a trigger without a se
   const { json } = await sendSigned(node, trigger, { message: 'order 7 is late', order: 7 });
   const owner: Who = { token: node.bootstrap.access_token, tenant: node.bootstrap.tenant_id };
   const session = await eventually(async () => {
-    const found = await call(owner, 'GET', `/api/triggers/${trigger.id}/executions/${json.execution_id}`);
-    return found.json.data.delivery_status === 'delivered' ? String(found.json.data.session_id) : undefined;
+    const found = await executionOf(node, trigger, json.execution_id);
+    return found.delivery_status === 'delivered' ? String(found.session_id) : undefined;
   });
   await call(owner, 'POST', `/api/v1/sessions/${session}/handoff`);
   const sent = await call(owner, 'POST', `/api/v1/sessions/${session}/manual-message`, {

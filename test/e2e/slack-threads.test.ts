@@ -231,7 +231,8 @@ test('a message joined from several people names them, and goes with each of the
 
 test("another's turn that runs during the erasure goes on and leaves no word", async (t) => {
   const word = `planted${randomBytes(8).toString('hex')}`;
-  const { node, trigger, message, answers, say } = await startThread(t, {}, 'sim.lorem-60-20');
+  // Long enough that a look finds the turn at work, also while the tests beside lock the tables.
+  const { node, trigger, message, answers, say } = await startThread(t, {}, 'sim.lorem-80-50');
   await say('U1', `tell of ${word}`);
   await sendFromSlack(node, trigger, message('U2', 'meanwhile'));
   const running = async () => (await executionsOf(node, trigger)).some(({ status }) => status === 'running');

@@ -24,8 +24,9 @@ test('text that may belong to the message stays: answers between quotes, lists, 
 });
 
 test('a text crafted to be slow is cut quickly', (t) => {
-  const started = performance.now();
+  const startedAt = process.cpuUsage();
   writtenText(`On ${'1 '.repeat(50_000)}:\n${'>\n'.repeat(20_000)}`);
   writtenText(`${'From: '.repeat(20_000)}\n`.repeat(3));
-  t.true(performance.now() - started < 2_000);
+  const { user } = process.cpuUsage(startedAt);
+  t.true(user < 2_000_000, `took ${user} µs`);
 });

@@ -58,7 +58,15 @@ async function startLooking(t: ExecutionContext, table: string, { nodes = 1, ...
   t.teardown(async () => void (await Promise.all(lookers.map((one) => one.stop()))));
   const owner = await ownerView(database.url);
   t.teardown(() => owner.end());
+  const connections = async (): Promise<number | undefined> => {
+    const { rows } = await shop.client.query<{ n: number }>(
+      "select count(*)::int as n from pg_stat_activity where datname = current_database() and application_name = 'troupe'",
+    );
+    return rows[0]?.n;
+  };
   const beginning = await lookers[0]?.beginning(scope, config);
+  // Its connection is closed, and the server may still list it.
+  await eventually(async () => (await connections()) === 0);
   await owner.query(
     "insert into trigger_sources (tenant_id, trigger_id, kind, state, due_at) values ($1, $2, 'db_event', $3, now())",
     [scope.tenantId, triggerId, beginning],
@@ -84,12 +92,7 @@ async function startLooking(t: ExecutionContext, table: string, { nodes = 1, ...
       return t.fail('looking comes to no end');
     },
     lookUndue: (node: number) => lookers[node]?.poll(scope, triggerId, false),
-    connections: async () => {
-      const { rows } = await shop.client.query<{ n: number }>(
-        "select count(*)::int as n from pg_stat_activity where datname = current_database() and application_name = 'troupe'",
-      );
-      return rows[0]?.n;
-    },
+    connections,
   };
 }
 

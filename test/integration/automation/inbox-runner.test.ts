@@ -35,6 +35,12 @@ const completed: TurnOutcome = {
   error: undefined,
 };
 
+/** The time of the store, with all its digits. */
+async function storeTime(): Promise<string> {
+  const { rows } = await messages.owner.query<{ now: string }>('select clock_timestamp()::text as now');
+  return rows[0]?.now ?? '';
+}
+
 interface Given extends Partial<Pick<InboxRunnerParts['turns'], 'outcomeOf'>> {
   /** How often it was taken up before. */
   readonly attempts?: number;
@@ -115,11 +121,12 @@ async function leftBehind(t: ExecutionContext, given: Given) {
     ageMs: 0,
   };
   const sweep = (): void => sweeps.splice(0).forEach((look) => look());
-  const row = async () => {
+  /** `waits`: no process holds it, and none takes it up in the second after `since`. */
+  const row = async (since = 'infinity') => {
     const { rows } = await messages.owner.query<{ state: string; attempts: number; waits: boolean }>(
-      `select state, attempts, claimed_by is null and due_at > clock_timestamp() as waits from trigger_inbox
-        where execution_id = $1`,
-      [executionId],
+      `select state, attempts, claimed_by is null and due_at > $2::timestamptz + interval '1 second' as waits
+        from trigger_inbox where execution_id = $1`,
+      [executionId, since],
     );
     return rows[0];
   };
@@ -149,16 +156,20 @@ test.serial('a message whose turn has ended is not given up, however often it wa
 test.serial(
   'a message that its session refuses for now is put off, and the attempt does not count',
   async (t) => {
+    let refusedAt: string | undefined;
     const { ran, sweep, row } = await leftBehind(t, {
-      runTurn: () => Promise.reject(new PlatformError('rate_limit_exceeded')),
+      runTurn: async () => {
+        refusedAt = await storeTime();
+        throw new PlatformError('rate_limit_exceeded');
+      },
     });
     sweep();
     const isDecided = async (): Promise<boolean> => {
-      const now = await row();
+      const now = await row(refusedAt);
       return now?.waits === true || now?.state === 'done';
     };
     await eventually(isDecided, { what: 'the message waits' });
-    t.deepEqual(await row(), { state: 'running', attempts: 1, waits: true });
+    t.deepEqual(await row(refusedAt), { state: 'running', attempts: 1, waits: true });
     t.is(ran.length, 1);
   },
 );

@@ -8,7 +8,6 @@ import type { AcceptedRow } from '../../../src/automation/inbox/accept-target.js
 import type { ClaimedDelivery, NewDelivery, Next } from '../../../src/automation/outbox/deliveries.store.js';
 import type { QueueRow } from '../../../src/automation/outbox/delivery-queue-target.js';
 import type { FinishedRow } from '../../../src/automation/outbox/finish-target.js';
-import { holdMs as deliveryHoldMs } from '../../../src/automation/outbox/sender.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { MessageTables } from '../../simulation/conversations/message-tables.js';
 import { keyOf, SessionTables } from '../../simulation/conversations/session-tables.js';
@@ -17,6 +16,7 @@ import {
   begunDelivery,
   drawnFailure,
   drawnMessage,
+  holdMs,
   insertTakenOver,
   type MessageProcess,
   openProcess,
@@ -174,7 +174,7 @@ class DrawnStatements {
       return { ...row, answer: row.answer && { ...row.answer, place: place ?? 0 } };
     });
     const stored = await Promise.all(placed.map((row) => real.finishes.write(row)));
-    const simulated = this.#tables.outbox.finish(name, batch, deliveryHoldMs);
+    const simulated = this.#tables.outbox.finish(name, batch, holdMs);
     const shape = (finish: { readonly begunAt: Date | undefined; readonly waits: boolean }) => ({
       hasBegun: finish.begunAt !== undefined,
       waits: finish.waits,
@@ -228,7 +228,7 @@ class DrawnStatements {
     const batch = [...rows.values()];
     this.#asked.push(...batch);
     const stored = await Promise.all(batch.map((row) => real.queues.write(row)));
-    const simulated = this.#tables.outbox.sendOn(name, batch, deliveryHoldMs);
+    const simulated = this.#tables.outbox.sendOn(name, batch, holdMs);
     for (const [at, { ageMs, first, dueInMs }] of stored.entries()) {
       const [row, twin] = [batch[at], simulated[at]];
       if (row === undefined || twin === undefined) continue;

@@ -35,7 +35,13 @@ test('the start fails with an error that names PostgreSQL if it cannot be reache
 test('a node does not join running nodes of a release too far away, and leaves no lease behind', async (t) => {
   const redis = await PrivateRedis.start({ persist: false });
   t.teardown(() => redis.stop());
-  const config = clusterConfig();
+  // Redis is always up here, and a stalled machine may delay a command for seconds.
+  const config = clusterConfig({
+    memberStoreTimeoutMs: 20_000,
+    leaseMs: 100_000,
+    leaseActMs: 90_000,
+    leaseAdmitMs: 80_000,
+  });
   const parts = { url: redis.url, cluster: 'start', config, random: systemRandom, time: systemTime };
   const later = await openRedisMembers(parts);
   let renewals = 0;

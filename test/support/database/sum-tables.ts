@@ -67,6 +67,7 @@ export function openSumStore(databaseUrl: string, { inOne = false } = {}) {
     databaseUrl,
     role: 'troupe_writer',
     statementTimeoutMs: 10_000,
-    connectTimeoutMs: 5_000,
+    // The tests of a file open a hundred connections at once.
+    connectTimeoutMs: 30_000,
   });
 }

@@ -101,9 +101,17 @@ export async function startNodes(
   return { nodes, bootstrap, databaseUrl, redisUrl, dataDir, add, awaitMembers, cluster };
 }
 
+/** A node that a busy machine has made late refuses requests with 503 for a moment; it is asked again. */
 async function cluster({ client }: NodeProcess): Promise<Json> {
-  const { status, json, text } = await client.call('GET', '/api/v1/cluster', { token: operatorToken });
-  if (status !== 200) throw new Error(`GET /api/v1/cluster answered ${status} ${text}`);
+  const path = '/api/v1/cluster';
+  const { status, json, text } = await eventually(
+    async () => {
+      const answer = await client.call('GET', path, { token: operatorToken });
+      return answer.status === 503 ? undefined : answer;
+    },
+    { ...patience, what: `an answer of ${path}` },
+  );
+  if (status !== 200) throw new Error(`GET ${path} answered ${status} ${text}`);
   return json.data;
 }
 

@@ -45,9 +45,9 @@ test('a key that a vendor has masked in part is redacted whole in its error', (t
 test('hostile text costs both redactions linear time', (t) => {
   for (const part of ['eyJ-', 'sk-', 'ghp_A', 'SG.', 'AIza-', 'sk-*.', 'npm_a*'])
     for (const text of [part.repeat(50_000), `${part}${'a'.repeat(200_000)}`]) {
-      const start = performance.now();
+      const start = process.cpuUsage();
       redactText(text);
       messageOf(text);
-      t.true(performance.now() - start < 10_000, part);
+      t.true(process.cpuUsage(start).user < 10_000_000, part);
     }
 });

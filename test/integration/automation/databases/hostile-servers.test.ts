@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
 import { systemLookup } from '../../../../src/infra/egress/index.js';
+import { eventually } from '../../../support/clocks/eventually.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import {
   type DatabasesBench,
@@ -18,9 +19,9 @@ import { startNameServer } from '../../../support/servers/name-server.js';
 const database = databaseOfFile(test);
 const certificate = readFileSync('test/fixtures/tls/good.test.certificate.pem', 'utf8');
 const key = readFileSync('test/fixtures/tls/good.test.key.pem', 'utf8');
-/** Ten seconds are two here. */
-const hurry = 5;
 let bench: DatabasesBench;
+/** Where ten seconds are two: only for servers that keep silent, since a busy machine may take as long for others. */
+let hurried: DatabasesBench;
 let names: Awaited<ReturnType<typeof startNameServer>>;
 
 test.serial.before(async () => {
@@ -32,10 +33,9 @@ test.serial.before(async () => {
     ]),
   );
   database.atEnd(() => names.close());
-  bench = await startDatabases(database, {
-    hurry,
-    egress: { lookup: systemLookup([names.address]), authorities: [certificate] },
-  });
+  const egress = { lookup: systemLookup([names.address]), authorities: [certificate] };
+  bench = await startDatabases(database, { egress });
+  hurried = await startDatabases(database, { egress, hurry: 5 });
 });
 
 function message(kind: string, ...parts: readonly (string | number | Buffer)[]): Buffer {
@@ -168,7 +168,8 @@ const hostile: Readonly<Record<string, readonly [(socket: Socket) => void, RegEx
 for (const [what, [talk, reason]] of Object.entries(hostile)) {
   test.serial(`a server that ${what} is given up with a reason, and the node continues`, async (t) => {
     const { port } = await startTalker(t, talk);
-    const person = bench.person(await bench.newTenant(), 'owner');
+    const node = reason === never ? hurried : bench;
+    const person = node.person(await node.newTenant(), 'owner');
     const startedAt = performance.now();
     const [answer, other] = await Promise.all([
       asked(person, { port }),
@@ -185,30 +186,38 @@ for (const [what, [talk, reason]] of Object.entries(hostile)) {
 test.serial('a statement that takes too long is given up and ended at the server', async (t) => {
   const shop = await startShop(t);
   await shop.client.query('create view slow as select pg_sleep(60)::text as slept');
-  const scope = await bench.newTenant();
-  const person = bench.person(scope, 'owner');
+  const scope = await hurried.newTenant();
+  const person = hurried.person(scope, 'owner');
   const made = await person.call('POST', '/api/database-configs', {
     name: 'shop',
     connection_config: shop.place,
   });
-  const reader = await bench.databases.connect(scope, made.body.data.id);
+  const reader = await hurried.databases.connect(scope, made.body.data.id);
   t.teardown(() => reader.close());
   await t.throwsAsync(reader.select('select * from slow', [], { rowsMax: 1 }), { message: never });
   await reader.closed;
 });
 
 test.serial('a tenant holds a bounded number of connections, and closed ones are free again', async (t) => {
-  const { port } = await startTalker(t, () => undefined);
+  const held: Socket[] = [];
+  let holds = true;
+  const { port } = await startTalker(t, (socket) => void (holds ? held.push(socket) : socket.destroy()));
   const person = bench.person(await bench.newTenant(), 'owner');
   const other = bench.person(await bench.newTenant(), 'owner');
-  const answers = await Promise.all([
-    ...Array.from({ length: 12 }, () => asked(person, { port })),
-    asked(other, { port }),
-  ]);
-  const statuses = answers.map(({ status }) => status);
-  t.is(statuses.slice(0, 12).filter((status) => status === 503).length, 4, String(statuses));
-  t.is(statuses.at(-1), 502, 'another tenant is not held up');
-  t.is((await asked(person, { port })).status, 502);
+  const statuses: number[] = [];
+  const ask = async (who: Person): Promise<number> => {
+    const { status } = await asked(who, { port });
+    statuses.push(status);
+    return status;
+  };
+  const all = Promise.all([...Array.from({ length: 12 }, () => ask(person)), ask(other)]);
+  // The server is silent until nobody else comes.
+  await eventually(() => statuses.length + held.length >= 13);
+  t.deepEqual(statuses, [503, 503, 503, 503]);
+  holds = false;
+  for (const socket of held) socket.destroy();
+  t.is((await all).at(-1), 502, 'another tenant is not held up');
+  t.is(await ask(person), 502);
 });
 
 /** The real database behind a server that speaks TLS, as PostgreSQL begins it. */
@@ -249,7 +258,7 @@ test.serial('a server that accepts TLS and then falls silent is given up', async
   const { port } = await startTalker(t, (socket) => {
     socket.once('data', () => socket.write('S'));
   });
-  const person = bench.person(await bench.newTenant(), 'owner');
+  const person = hurried.person(await hurried.newTenant(), 'owner');
   const answer = await asked(person, { port, ssl: true, host: 'good.test' });
   t.is(answer.status, 502);
   t.regex(answer.reason, never);

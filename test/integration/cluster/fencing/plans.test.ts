@@ -9,7 +9,8 @@ import { createSumTables, openSumStore } from '../../../support/database/sum-tab
 const database = databaseOfFile(test);
 test.serial.before('the tables that the fence guards', () => createSumTables(database.url));
 
-test('a batch never scans the actors table, whatever it held when the plan was made', async (t) => {
+// One after the other: the first waits for the end of all other connections.
+test.serial('a batch never scans the actors table, whatever it held when the plan was made', async (t) => {
   const watcher = new pg.Client({ connectionString: database.url });
   await watcher.connect();
   t.teardown(() => watcher.end());
@@ -40,7 +41,7 @@ test('a batch never scans the actors table, whatever it held when the plan was m
   t.is(await sequentialScans(), before);
 });
 
-test('a plan made for an empty table is made again while the table fills', async (t) => {
+test.serial('a plan made for an empty table is made again while the table fills', async (t) => {
   const connections = new Connections({
     databaseUrl: database.url,
     connectionsMax: 1,

@@ -27,7 +27,8 @@ async function end(child: ChildProcess): Promise<{ signal: unknown; code: unknow
   child.stderr?.on('data', (chunk) => {
     errors += String(chunk);
   });
-  const [code, signal]: unknown[] = await once(child, 'exit');
+  // At its exit, some of its output may still be on the way.
+  const [code, signal]: unknown[] = await once(child, 'close');
   return { code, signal, errors };
 }
 
@@ -80,12 +81,13 @@ test('an exit is seen by processes with the same process table, and a live proce
 
 test('a zombie has exited', async (t) => {
   // The shell becomes a program that never reaps its child.
-  const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 60']);
+  const parent = spawn('sh', ['-c', 'sleep 60 & echo $!; exec sleep 60']);
   t.teardown(() => void parent.kill('SIGKILL'));
   const [line] = (await once(parent.stdout, 'data')) as [Buffer];
   const pid = Number(String(line));
   const member = { process: processId('p'), address: '', weight: 1, roles: [], host: hostName(), pid };
   t.false(hasExited(member));
+  process.kill(pid, 'SIGKILL');
   await eventually(() => hasExited(member));
   t.notThrows(() => process.kill(pid, 0), 'its parent has not reaped it');
 });

@@ -11,6 +11,12 @@ import { ownerView } from '../../../support/database/owner-view.js';
 
 const database = databaseOfFile(test);
 
+// Once for all tests: each view lifts the walls that still stand, and would wait for transactions of others.
+test.serial.before('the walls are lifted', async () => {
+  const owner = await ownerView(database.url);
+  await owner.end();
+});
+
 /** Returns the previews that the row has got. */
 async function recordCall(
   client: pg.Client,

@@ -3,6 +3,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { once } from 'node:events';
 import test, { type ExecutionContext } from 'ava';
 import { createEgress, type Egress, EgressError, systemLookup } from '../../../../src/infra/egress/index.js';
+import { freePort } from '../../../support/servers/free-port.js';
 import { startNameServer, type Zone } from '../../../support/servers/name-server.js';
 
 /** 127.0.0.1 plays a public address here, 127.0.0.2 a private one: the same port on both. */
@@ -142,9 +143,10 @@ test('waiting for a connection is bounded and can be cancelled', async (t) => {
 
 test('a plain connection carries bytes, and a refused one reports it without naming the address', async (t) => {
   const echo = createTcpServer((socket) => socket.pipe(socket));
-  echo.listen(0, open);
+  // Nobody else gets it once this server is closed.
+  const port = await freePort();
+  echo.listen(port, open);
   await once(echo, 'listening');
-  const { port } = echo.address() as AddressInfo;
   const egress = createEgress({ allow: [`${open}/32`], lookup: () => Promise.resolve([open]) });
   const socket = await egress.connectGuarded('echo.test', port, { timeoutMs: 60_000 });
   socket.write('hello');

@@ -3,6 +3,9 @@ import test from 'ava';
 import { createExpressions, ExpressionError } from '../../../../src/infra/expressions/index.js';
 import { oneTenant, otherTenant, startSandbox } from '../../../support/servers/sandbox.js';
 
+/** On a busy machine a child process may get no core for longer than the default. */
+const patient = { timeoutMs: 60_000 };
+
 const document = { text: 'a'.repeat(100_000), list: Array.from({ length: 1_000 }, (_, index) => `${index}`) };
 
 const attacks = {
@@ -33,7 +36,7 @@ for (const [title, expression] of Object.entries(attacks)) {
 }
 
 test.serial('a document that is nested too deeply is refused, by a path and by an evaluation', async (t) => {
-  const expressions = createExpressions(startSandbox(t));
+  const expressions = createExpressions(startSandbox(t), patient);
   const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
   t.is(await expressions.evaluate(oneTenant, 'length(@)', nested(200)), 1);
   for (const levels of [1_000, 100_000]) {
@@ -48,15 +51,16 @@ test.serial('a document that is nested too deeply is refused, by a path and by a
 });
 
 test.serial('sixty slow evaluations of one tenant delay another no longer than a few of them', async (t) => {
-  const expressions = createExpressions(startSandbox(t));
+  const sandbox = startSandbox(t);
+  const [expressions, quick] = [createExpressions(sandbox), createExpressions(sandbox, patient)];
   const slow = `@${'|[@,@][]'.repeat(100)}`;
   // Both processes run before the count starts: starting one takes long on a busy machine.
-  await Promise.all([oneTenant, otherTenant].map((scope) => expressions.evaluate(scope, 'length(@)', [1])));
+  await Promise.all([oneTenant, otherTenant].map((scope) => quick.evaluate(scope, 'length(@)', [1])));
   let ended = 0;
   const noisy = Array.from({ length: 60 }, () =>
     t.throwsAsync(expressions.evaluate(oneTenant, slow, [1])).then(() => (ended += 1)),
   );
-  t.is(await expressions.evaluate(otherTenant, 'length(@)', [1]), 1);
+  t.is(await quick.evaluate(otherTenant, 'length(@)', [1]), 1);
   t.true(ended <= 5, `${ended} of 60 were over`);
   await Promise.all(noisy);
 });

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import type pg from 'pg';
 import {
   BackupError,
@@ -27,7 +27,13 @@ import {
   tenant,
   user,
 } from '../../../support/database/backups.js';
-import { createDatabase, createEmptyDatabase } from '../../../support/database/database.js';
+import { eventually } from '../../../support/clocks/eventually.js';
+import {
+  createDatabase,
+  createEmptyDatabase,
+  serverUrl,
+  type TestDatabase,
+} from '../../../support/database/database.js';
 import { dump, ownerView } from '../../../support/database/owner-view.js';
 
 /** Walls, triggers and foreign keys, which a restore lifts for a while. */
@@ -43,8 +49,19 @@ async function structure(client: pg.Client): Promise<unknown> {
     `select conrelid::regclass::text as on, conname, convalidated, pg_get_constraintdef(oid) as definition
      from pg_constraint where connamespace = 'public'::regnamespace order by 1, 2`,
   );
-  const policies = await client.query(`select * from pg_policies where schemaname = 'public' order by tablename, policyname`);
+  const policies = await client.query(
+    `select * from pg_policies where schemaname = 'public' order by tablename, policyname`,
+  );
   return [tables.rows, triggers.rows, keys.rows, policies.rows];
+}
+
+/** A restore that fails drops its connection, which uses the database until its backend has ended. */
+async function unused(t: ExecutionContext, { name }: TestDatabase): Promise<void> {
+  const server = await connected(t, serverUrl());
+  const users = `select from pg_stat_activity where datname = $1 and backend_type = 'client backend'`;
+  await eventually(async () => (await server.query(users, [name])).rowCount === 0, {
+    what: 'nobody is connected',
+  });
 }
 
 test('a restored database has the same rows, walls, triggers, keys and partitions', async (t) => {
@@ -243,6 +260,7 @@ test('a restore that fails half-way leaves an empty database that can be restore
   await view.query('set role troupe_backup');
   t.is((await view.query('select from users')).rowCount, 0);
   await view.end();
+  await unused(t, target);
 
   // After the check, before the end: the last table's file is torn.
   const backup = await checkBackup(folder, nothing);
@@ -258,6 +276,7 @@ test('a restore that fails half-way leaves an empty database that can be restore
   };
   await t.throwsAsync(restoreBackup({ databaseUrl: target.url, ...parts }));
   await writeFile(torn, whole);
+  await unused(t, target);
   await restore(target.url, folder);
   const restored = await connected(t, target.url);
   await restored.query('set role troupe_backup');

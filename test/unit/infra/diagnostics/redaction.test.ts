@@ -142,11 +142,12 @@ test('any value is copied without an error and without its planted password', (t
 });
 
 test('hostile text is checked in linear time', (t) => {
-  const startedAt = performance.now();
+  const startedAt = process.cpuUsage();
   for (const piece of ['sk-', 'eyJ', '-----BEGIN A', 'a:', '://:', 'Bearer ', 'eyJa.', 'eyJ-']) {
     const text = piece.repeat(200_000 / piece.length);
     looksLikeCredential(text);
     redactText(text);
   }
-  t.true(performance.now() - startedAt < 5_000);
+  const { user } = process.cpuUsage(startedAt);
+  t.true(user < 5_000_000, `took ${user} µs`);
 });
