@@ -3,7 +3,13 @@ import type { LookUpRecords } from '../../infra/egress/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { TaskLimiter } from '../../kernel/task-limiter.js';
 import { boundedDns } from './bounded-dns.js';
-import { type ParsedMail, type SenderCheck, type SenderVerdict, UnreadableMail } from './parsed-mail.js';
+import {
+  type ParsedMail,
+  type SenderCheck,
+  type SenderVerdict,
+  SlowMail,
+  UnreadableMail,
+} from './parsed-mail.js';
 import { ReaderGone, ReaderProcess } from './reader-process.js';
 
 /** Concurrent processes: in total, and per tenant, so that a slow mail delays only its own tenant. */
@@ -45,7 +51,10 @@ export class MailReader {
     this.#parts = parts;
   }
 
-  /** Rejects with `UnreadableMail` if the mail is at fault, otherwise with `service_unavailable`. */
+  /**
+   * Rejects with `UnreadableMail` if the mail is at fault, with `SlowMail` if it may be, otherwise with
+   * `service_unavailable`.
+   */
   read(tenantId: string, raw: Uint8Array, check?: SenderCheck): Promise<ReadMail> {
     if (this.#isClosed || this.#places.waitingCount >= waitingMax) {
       return Promise.reject(new PlatformError('service_unavailable', { retryAfterSeconds: 10 }));
@@ -79,7 +88,7 @@ export class MailReader {
     const ms = readMs + (check === undefined ? 0 : checkMs);
     const reading = reader.read(raw, check, boundedDns(lookUp, time));
     const outcome = await within(time, ms, reading, () => {
-      throw new UnreadableMail(`The mail takes longer than ${ms / 1_000} seconds to read.`);
+      throw new SlowMail(`The mail takes longer than ${ms / 1_000} seconds to read.`);
     });
     if ('mail' in outcome) {
       this.#keep(reader);

@@ -57,6 +57,11 @@ export const readOutcome = z.union([
 ]);
 export type ReadOutcome = z.output<typeof readOutcome>;
 
+/** Reading took too long. The mail is at fault, or the machine was too busy to read it: a later try may succeed. */
+export class SlowMail extends Error {
+  override readonly name = 'SlowMail';
+}
+
 /** Why a mail cannot be read, worded for the trigger's owner. Reading it again changes nothing. */
 export class UnreadableMail extends Error {
   override readonly name = 'UnreadableMail';

@@ -3,7 +3,7 @@ import type { ImapFlow } from 'imapflow';
 import { z } from 'zod';
 import type { Time } from '../../../cluster/index.js';
 import type { MailReader } from '../mail-reading/mail-reader.js';
-import { UnreadableMail } from '../mail-reading/parsed-mail.js';
+import { SlowMail, UnreadableMail } from '../mail-reading/parsed-mail.js';
 import { mailboxOf } from '../messages/mail-addresses.js';
 import { MailboxError, withinBudget } from './mailbox-budget.js';
 import { mailsAfter, mailsSince, type NewMails, searchingIn } from './mailbox-search.js';
@@ -24,6 +24,11 @@ const serverMs = 16_000;
 const takingMs = 8_000;
 /** `windowsMax` windows cover more numbers than any server has; the answer for one window is 40 KB. */
 const searchBytesMax = 4 * 1024 * 1024;
+/**
+ * So often a mail is read that takes too long. A busy machine gets to read it within that, and a mail made to take long
+ * does not keep the mails behind it waiting for ever.
+ */
+const slowTriesMax = 3;
 const dayMs = 86_400_000;
 /** Servers report the time of arrival in seconds, by their own clocks. */
 const clockSlackMs = 5_000;
@@ -37,6 +42,8 @@ export const mailboxState = z.object({
   /** Mails that arrived earlier are not new, whatever their number. */
   began_ms: z.number().optional(),
   looked_ms: z.number().optional(),
+  /** The mail after the last one, if it took too long to read, and how often. */
+  slow: z.object({ uid: z.number(), tries: z.number() }).optional(),
 });
 export type MailboxState = z.output<typeof mailboxState>;
 
@@ -103,20 +110,28 @@ export class MailboxPoll {
     let fetched = 0;
     let lastUid = news.uids.length === 0 ? news.polledUpTo : (known ?? 0);
     let taken = 0;
+    let slow: MailboxState['slow'];
     for (const uid of news.uids.slice(0, mailsMax)) {
       if (taken > 0 && (fetched > fetchedBytesMax || time.monotonicMs() > endsAtMs)) break;
       const size = await this.#newsSize(uid, beganMs);
       if (size !== undefined) {
-        seen.push(uid);
         fetched += Math.min(size, mailBytesMax);
-        const mail = await this.#evaluate(uid, size);
+        const tries = 1 + (known !== undefined && before.slow?.uid === uid ? before.slow.tries : 0);
+        const mail = await this.#evaluate(uid, size, tries);
+        if (mail === 'later') {
+          slow = { uid, tries };
+          break;
+        }
+        seen.push(uid);
         if (mail !== undefined) evaluated.push(mail);
       }
       lastUid = uid;
       taken += 1;
     }
-    const more = news.more || taken < news.uids.length;
-    const state = { about: before.about, validity, last_uid: lastUid, began_ms: beganMs, looked_ms: nowMs };
+    // A busy machine gets until the next poll.
+    const more = slow === undefined && (news.more || taken < news.uids.length);
+    const position = { validity, last_uid: lastUid, slow };
+    const state = { about: before.about, ...position, began_ms: beganMs, looked_ms: nowMs };
     return { seen, evaluated, state, more };
   }
 
@@ -145,7 +160,8 @@ export class MailboxPoll {
     return isNews ? size : undefined;
   }
 
-  async #evaluate(uid: number, size: number): Promise<EvaluatedMail | undefined> {
+  /** `later`: a later poll reads the mail again. */
+  async #evaluate(uid: number, size: number, tries: number): Promise<EvaluatedMail | 'later' | undefined> {
     const { intake, reader, checksSenders } = this.#parts;
     const { trigger, config } = this.#found;
     if (size > mailBytesMax) {
@@ -163,7 +179,8 @@ export class MailboxPoll {
       const recipient = recipientOf(this.#found);
       return await intake.evaluate(this.#found, { mail, verdict, digest, recipient, returnPath: undefined });
     } catch (error) {
-      if (!(error instanceof UnreadableMail)) throw error;
+      if (error instanceof SlowMail && tries < slowTriesMax) return 'later';
+      if (!(error instanceof UnreadableMail || error instanceof SlowMail)) throw error;
       return intake.unreadable(this.#found, digest, error.message);
     }
   }

@@ -194,7 +194,10 @@ export class SmtpListener {
     return evaluated.filter((one) => one !== undefined);
   }
 
-  /** The mail is read once for all recipients; each one records a fault of the mail. */
+  /**
+   * The mail is read once for all recipients; each one records a fault of the mail. A mail that took too long is refused
+   * for now: its sender tries again, and learns of it when it gives up.
+   */
   async #read(
     raw: Buffer,
     from: Pick<SMTPServerSession, 'remoteAddress' | 'hostNameAppearsAs'> & {

@@ -79,11 +79,11 @@ export class Schedules implements TriggerSource<'schedule'> {
   }
 
   async fire(scope: TenantScope, triggerId: string): Promise<readonly InboxMessage[]> {
-    const { store, live } = this.#parts;
+    const { store, live, measures } = this.#parts;
     const trigger = await live.get(triggerId);
     const config = configAs(this.type, trigger?.parsed);
     if (trigger === undefined || config === undefined) return [];
-    return store.inTenant(scope, async (tx) => {
+    const fired = await store.inTenant(scope, async (tx) => {
       const row = await lockDue(scope, tx, triggerId);
       if (row === null) return [];
       const nowMs = row.now.getTime();
@@ -101,7 +101,7 @@ export class Schedules implements TriggerSource<'schedule'> {
       // A suspended tenant's firings pass; the schedule goes on when the tenant is resumed.
       if (schedule === undefined || !trigger.enabled || trigger.suspended) return [];
       const busy = !config.allow_overlap && (await isRunning(scope, tx, triggerId));
-      const items: InboxMessage[] = [];
+      const begun: { readonly item: InboxMessage; readonly lateMs: number }[] = [];
       for (const firingMs of busy ? [] : firingsDue(schedule, config, handledMs, nowMs)) {
         const item = await putIntoInbox(scope, tx, this.#parts, {
           triggerId,
@@ -110,15 +110,15 @@ export class Schedules implements TriggerSource<'schedule'> {
           work: { message: config.message, context: config.context },
           keepMs,
         });
-        if (item !== undefined) {
-          items.push(item);
-          this.#parts.measures.fired(nowMs - firingMs);
-        }
+        if (item !== undefined) begun.push({ item, lateMs: nowMs - firingMs });
         // The first run starts now; the others would overlap it.
         if (!config.allow_overlap) break;
       }
-      return items;
+      return begun;
     });
+    // Without the commit nothing has fired, and the next poll finds the same firings.
+    for (const { lateMs } of fired) measures.fired(lateMs);
+    return fired.map(({ item }) => item);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Ids } from '../../kernel/chance.js';
 import type { Platform } from '../platform/index.js';
 import type { Sealer } from '../sealing/index.js';
 import type { Transaction } from '../storage/index.js';
@@ -67,7 +68,7 @@ export function createMail(
 
   return {
     start() {
-      transport ??= transportOf(options);
+      transport ??= transportOf(options, ids);
       worker ??= new MailWorker({ store, sealer, transport, from, time, random, mayAct, onProblem });
     },
     async queue(tx, { tenantId, to, subject, text, html }) {
@@ -104,8 +105,8 @@ export function createMail(
   };
 }
 
-function transportOf({ smtpUrl, outboxFolder }: MailOptions): MailTransport {
-  return smtpUrl === undefined ? createOutboxFolder(outboxFolder) : createSmtpTransport(smtpUrl);
+function transportOf({ smtpUrl, outboxFolder }: MailOptions, ids: Ids): MailTransport {
+  return smtpUrl === undefined ? createOutboxFolder(outboxFolder, ids) : createSmtpTransport(smtpUrl);
 }
 
 /** The host of the product as a mail domain: a domain name, or an address literal in brackets. */

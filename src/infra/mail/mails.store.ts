@@ -29,24 +29,26 @@ export async function insertMail(tx: Transaction, mail: QueuedMail): Promise<voi
     sql.typeAlias('nothing')`
       insert into mails (tenant_id, id, message_id, recipient, sealed_content, queued_at, next_attempt_at)
       values (${mail.tenantId}, ${mail.id}, ${mail.messageId}, ${mail.recipient},
-        ${sql.binary(mail.sealedContent)}, ${sql.timestamp(mail.queuedAt)}, ${sql.timestamp(mail.queuedAt)})`,
+        ${sql.binary(mail.sealedContent)}, ${sql.timestamp(mail.queuedAt)}, now())`,
   );
 }
 
-/** Claims due mails that no worker holds, until `heldUntil`. Counts the attempt before it is made. */
+/**
+ * Claims due mails that no worker holds, for `holdMs`. Counts the attempt before it is made. Uses PostgreSQL's clock: a
+ * node whose clock is ahead would claim what another is sending.
+ */
 export function claimMails(
   tx: DirectoryTransaction,
-  now: Date,
-  heldUntil: Date,
+  holdMs: number,
   rowsMax: number,
 ): Promise<readonly DueMail[]> {
   return tx.any(
     sql.type(dueMail)`
       update mails set attempts = attempts + 1, claimed_by = ${claimingProcess},
-        next_attempt_at = ${sql.timestamp(heldUntil)}
+        next_attempt_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
       where id in (
         select id from mails
-        where sealed_content is not null and next_attempt_at <= ${sql.timestamp(now)}
+        where sealed_content is not null and next_attempt_at <= now()
         order by next_attempt_at limit ${rowsMax}
         for update skip locked)
       returning tenant_id, id, message_id, recipient, sealed_content, queued_at, attempts`,
@@ -69,7 +71,7 @@ export const mailClaims: ClaimedTable = {
 export type MailOutcome =
   | { readonly kind: 'sent'; readonly at: Date }
   | { readonly kind: 'given-up'; readonly at: Date; readonly error: string }
-  | { readonly kind: 'later'; readonly at: Date; readonly error: string };
+  | { readonly kind: 'later'; readonly inMs: number; readonly error: string };
 
 /** Does nothing if another worker has claimed the mail meanwhile: that worker records the outcome. */
 export async function recordOutcome(
@@ -77,22 +79,23 @@ export async function recordOutcome(
   mail: DueMail,
   outcome: MailOutcome,
 ): Promise<void> {
-  const at = sql.timestamp(outcome.at);
-  const changes = {
-    sent: sql.fragment`sent_at = ${at}, sealed_content = null, last_error = null`,
-    'given-up': sql.fragment`given_up_at = ${at}, sealed_content = null, last_error = ${errorOf(outcome)}`,
-    later: sql.fragment`next_attempt_at = ${at}, last_error = ${errorOf(outcome)}`,
-  };
   await tx.query(
     sql.typeAlias('nothing')`
-      update mails set claimed_by = null, ${changes[outcome.kind]}
+      update mails set claimed_by = null, ${changesOf(outcome)}
       where tenant_id is not distinct from ${mail.tenant_id} and id = ${mail.id} and attempts = ${mail.attempts}
         and sealed_content is not null`,
   );
 }
 
-function errorOf(outcome: MailOutcome): string | null {
-  return outcome.kind === 'sent' ? null : outcome.error.slice(0, 500);
+function changesOf(outcome: MailOutcome) {
+  if (outcome.kind === 'sent') {
+    return sql.fragment`sent_at = ${sql.timestamp(outcome.at)}, sealed_content = null, last_error = null`;
+  }
+  const error = outcome.error.slice(0, 500);
+  return outcome.kind === 'given-up'
+    ? sql.fragment`given_up_at = ${sql.timestamp(outcome.at)}, sealed_content = null, last_error = ${error}`
+    : sql.fragment`next_attempt_at = clock_timestamp() + ${outcome.inMs} * interval '1 millisecond',
+        last_error = ${error}`;
 }
 
 const sealedMail = z.object({

@@ -99,10 +99,7 @@ export class MailWorker {
   }
 
   #claim(): Promise<readonly DueMail[]> {
-    const now = this.#parts.time.wallMs();
-    return this.#parts.store.directory((tx) =>
-      claimMails(tx, new Date(now), new Date(now + heldMs), atOnceMax),
-    );
+    return this.#parts.store.directory((tx) => claimMails(tx, heldMs, atOnceMax));
   }
 
   async #deliver(mail: DueMail, claimed: Instant): Promise<void> {
@@ -135,8 +132,7 @@ export class MailWorker {
       if (final || now - mail.queued_at.getTime() > givenUpAfterMs) {
         return { kind: 'given-up', at: new Date(now), error: reason };
       }
-      const waitMs = backoffMs(mail.attempts - 1, retry, random);
-      return { kind: 'later', at: new Date(now + waitMs), error: reason };
+      return { kind: 'later', inMs: backoffMs(mail.attempts - 1, retry, random), error: reason };
     }
   }
 

@@ -30,7 +30,7 @@ class Filling {
   constructor(root: Schema, text: string) {
     this.#root = root;
     this.#text = text;
-    this.#numbers = (text.match(/-?\d+(?:\.\d+)?/g) ?? []).map(Number);
+    this.#numbers = (text.match(/-?\d+(?:\.\d+)?/g) ?? []).map(Number).filter(Number.isFinite);
   }
 
   value(given: unknown, name: string | undefined, depth: number): unknown {
@@ -102,9 +102,10 @@ class Filling {
     return Array.from({ length: count }, () => this.value(schema['items'] ?? {}, name, depth + 1));
   }
 
+  /** Finite, since JSON has no other number. */
   #number(schema: Schema, name: string | undefined, isInteger: boolean): number {
     const named = Number(this.#named(name) ?? Number.NaN);
-    const next = Number.isNaN(named) ? (this.#numbers[this.#numbersUsed++] ?? 1) : named;
+    const next = Number.isFinite(named) ? named : (this.#numbers[this.#numbersUsed++] ?? 1);
     const least = bound(schema, 'minimum', 'exclusiveMinimum', 1) ?? Number.NEGATIVE_INFINITY;
     const most = bound(schema, 'maximum', 'exclusiveMaximum', -1) ?? Number.POSITIVE_INFINITY;
     const inside = Math.min(most, Math.max(least, next));

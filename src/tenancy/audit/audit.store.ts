@@ -36,6 +36,12 @@ export interface AuditEntry {
 }
 
 const textMax = 256;
+/**
+ * Entries of one millisecond are listed by their ids, so an id begins with the microseconds of the minute: a cause then
+ * stands before its effect.
+ */
+const nextId = sql.fragment`overlay(gen_random_uuid()::text
+  placing lpad(to_hex(extract(microseconds from clock_timestamp())::int), 8, '0') from 1)::uuid`;
 const bounds = { depthMax: 5, entriesMax: 50, valuesMax: 200, textMax: 1_024 };
 
 /**
@@ -58,8 +64,8 @@ export async function recordAudit(tx: Transaction, entry: AuditEntry): Promise<v
   const name = own?.targetName ?? entry.targetName ?? null;
   await tx.query(sql.typeAlias('nothing')`
     insert into audit_entries (
-      tenant_id, actor, action, subject, details, request_id, address, target_name, changes, outcome)
-    values (${entry.tenantId}, ${actor}, ${own?.action ?? entry.action}, ${subject}, ${details}::jsonb,
+      id, tenant_id, actor, action, subject, details, request_id, address, target_name, changes, outcome)
+    values (${nextId}, ${entry.tenantId}, ${actor}, ${own?.action ?? entry.action}, ${subject}, ${details}::jsonb,
       ${requestId}, ${address}, ${name === null ? null : bounded(name)},
       ${asJson({ ...own?.changes, ...entry.changes })}::jsonb, ${entry.outcome ?? 'done'})`);
   if (own === undefined) return;
@@ -80,8 +86,8 @@ export async function recordAccountAudit(
   if (tenantIds.length === 0) return;
   const { requestId = null, address = null } = requestOrigin() ?? {};
   await tx.query(sql.typeAlias('nothing')`
-    insert into audit_entries (tenant_id, actor, action, subject, request_id, address, changes)
-    select tenant_id, ${bounded(entry.actor)}, ${entry.action}, ${bounded(entry.subject)}, ${requestId}, ${address},
+    insert into audit_entries (id, tenant_id, actor, action, subject, request_id, address, changes)
+    select ${nextId}, tenant_id, ${bounded(entry.actor)}, ${entry.action}, ${bounded(entry.subject)}, ${requestId}, ${address},
       ${asJson({ ...entry.changes })}::jsonb
     from unnest(${sql.array([...tenantIds], 'uuid')}) as of_user (tenant_id)`);
 }

@@ -12,11 +12,12 @@ import {
   takeResetRequests,
 } from './account-tokens.store.js';
 import { announceUser, announceMemberships, settled } from './changes.js';
+import { emailKeyOf } from './fields.js';
 import type { Passwords } from './passwords.js';
 import { hashOfToken, newAccountToken, type SecretRandom } from './secrets.js';
 import type { SignInLimits } from './sign-in-limits.js';
 import { endFamiliesOfUser } from './token-families.store.js';
-import { findUser, findUserByEmail, lockUserById, markEmailVerified, setPassword } from './users.store.js';
+import { findUser, lockUserByEmail, lockUserById, markEmailVerified, setPassword } from './users.store.js';
 import { unusableLink } from './verification.js';
 
 const lifetimeMs = 3_600_000;
@@ -50,7 +51,8 @@ export function createPasswordReset(dependencies: {
   const { store, changes, passwords, limits, mail, publicUrl, random, nowMs, onRequest } = dependencies;
 
   async function sendTo(tx: DirectoryTransaction, email: string): Promise<boolean> {
-    const user = await findUserByEmail(tx, email);
+    // The lock makes transactions of other nodes that send to this account count each other.
+    const user = await lockUserByEmail(tx, email);
     if (user === null || user.disabled) return false;
     const now = nowMs();
     const { count } = await countRequested(tx, user.id, 'reset', new Date(now - lifetimeMs));
@@ -84,7 +86,8 @@ export function createPasswordReset(dependencies: {
         const { taken, sent } = await store.directory(async (tx) => {
           const emails = await takeResetRequests(tx, atOnceMax);
           let mails = 0;
-          for (const email of emails) if (await sendTo(tx, email)) mails += 1;
+          // Every node locks accounts in this order, so that no two nodes wait for each other.
+          for (const email of emails.toSorted(byKey)) if (await sendTo(tx, email)) mails += 1;
           return { taken: emails.length, sent: mails };
         });
         if (sent > 0) mail.wake();
@@ -124,4 +127,10 @@ export function createPasswordReset(dependencies: {
       return user === null || user.disabled ? undefined : user.email;
     },
   };
+}
+
+/** The same on every machine, whatever its language. */
+function byKey(one: string, other: string): number {
+  const [first, second] = [emailKeyOf(one), emailKeyOf(other)];
+  return first < second ? -1 : Number(first > second);
 }

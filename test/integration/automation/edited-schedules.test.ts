@@ -41,7 +41,10 @@ function startSchedule() {
   const id = randomUUID();
   const parsedOf = ({ cron = '* * * * * *', message = 'tick' }: Version) =>
     parseTriggerConfig('schedule', { cron, message });
-  const schedulesOf = (version: Version): Schedules => {
+  const schedulesOf = (
+    version: Version,
+    parts: Partial<Pick<SchedulesParts, 'store' | 'measures'>> = {},
+  ): Schedules => {
     const live: unknown = { get: () => ({ enabled: true, ...version, parsed: parsedOf(version) }) };
     return new Schedules({
       store,
@@ -51,6 +54,7 @@ function startSchedule() {
       ),
       measures: { fired: () => undefined },
       ids: systemPlatform.ids,
+      ...parts,
     });
   };
   return {
@@ -63,6 +67,22 @@ function startSchedule() {
     /** As a node fires it that knows this version. */
     fire: async (version: Version) =>
       (await schedulesOf(version).fire(scope, id)).map(({ work }) => work.message),
+    /** As a node fires it, perhaps with a store whose commit fails. Returns how many firings it counts. */
+    countFired: async (version: Version, commits: boolean) => {
+      let fired = 0;
+      const failing: Store = {
+        ...store,
+        inTenant: (of, work) =>
+          store.inTenant(of, async (tx) => {
+            await work(tx);
+            throw new Error('not committed');
+          }),
+      };
+      const measures = { fired: () => void (fired += 1) };
+      const firing = schedulesOf(version, { measures, store: commits ? store : failing }).fire(scope, id);
+      await (commits ? firing : firing.catch(() => undefined));
+      return fired;
+    },
     /** A firing is due since a moment ago, and no node has polled since. */
     becomeDue: () =>
       owner.query(
@@ -112,4 +132,12 @@ test.serial('new times, and an enabled schedule, start afresh', async (t) => {
   const farOff = { cron: '0 0 1 1 *' };
   await schedule.arm({ revision: 4, ...farOff });
   t.true(Number(await schedule.dueInMs()) > 0);
+});
+
+test.serial('a firing counts once it is committed', async (t) => {
+  const schedule = startSchedule();
+  await schedule.arm({ revision: 1 });
+  await schedule.becomeDue();
+  t.is(await schedule.countFired({ revision: 1 }, false), 0);
+  t.is(await schedule.countFired({ revision: 1 }, true), 1);
 });

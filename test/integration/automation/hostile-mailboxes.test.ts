@@ -6,8 +6,12 @@ import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { withinBudget } from '../../../src/automation/mail/mailbox-budget.js';
 import { connectMailbox, MailboxError } from '../../../src/automation/mail/mailbox-connection.js';
 import type { EvaluatedMail } from '../../../src/automation/mail/mail-intake.js';
-import { MailboxPoll } from '../../../src/automation/mail/mailbox-poll.js';
-import { UnreadableMail } from '../../../src/automation/mail-reading/parsed-mail.js';
+import {
+  MailboxPoll,
+  type MailboxPollParts,
+  type MailboxState,
+} from '../../../src/automation/mail/mailbox-poll.js';
+import { SlowMail, UnreadableMail } from '../../../src/automation/mail-reading/parsed-mail.js';
 import { SecretValue } from '../../../src/tenancy/vault/index.js';
 import { emailTrigger } from '../../support/builders/email-trigger.js';
 import { ManualTime } from '../../support/clocks/manual-time.js';
@@ -171,48 +175,81 @@ test.serial(
   },
 );
 
-test.serial(
-  'a mail that takes long to read does not end the poll: the next poll starts behind the mail',
-  async (t) => {
-    const server = await started(
-      t,
-      signsIn((socket, tag, line) => {
-        if (line.includes('SEARCH')) socket.write('* SEARCH 7\r\n');
-        else if (line.includes('BODY')) socket.write('* 1 FETCH (UID 7 BODY[]<0> {5}\r\nhello)\r\n');
-        else if (line.includes('FETCH')) socket.write('* 1 FETCH (UID 7 RFC822.SIZE 5)\r\n');
-        socket.write(`${tag} OK done\r\n`);
-      }, '* 1 EXISTS\r\n* OK [UIDVALIDITY 1] valid\r\n* OK [UIDNEXT 8] next\r\n'),
-    );
-    const client = await connect(server);
-    t.teardown(async () => client.close());
-    await client.mailboxOpen('INBOX');
-    const time = new ManualTime('2026-01-01T00:00:00Z');
-    const failed: string[] = [];
-    const look = new MailboxPoll(
+/** A mailbox with one new mail, number 7, and its polls with this reader. */
+async function pollsOfOneMail(t: ExecutionContext, time: ManualTime, read: () => never) {
+  const server = await started(
+    t,
+    signsIn((socket, tag, line) => {
+      if (line.includes('SEARCH')) socket.write('* SEARCH 7\r\n');
+      else if (line.includes('BODY')) socket.write('* 1 FETCH (UID 7 BODY[]<0> {5}\r\nhello)\r\n');
+      else if (line.includes('FETCH')) socket.write('* 1 FETCH (UID 7 RFC822.SIZE 5)\r\n');
+      socket.write(`${tag} OK done\r\n`);
+    }, '* 1 EXISTS\r\n* OK [UIDVALIDITY 1] valid\r\n* OK [UIDNEXT 8] next\r\n'),
+  );
+  const client = await connect(server);
+  t.teardown(async () => client.close());
+  await client.mailboxOpen('INBOX');
+  const failed: string[] = [];
+  const unreadable: MailboxPollParts['intake']['unreadable'] = (_found, _digest, reason) => {
+    failed.push(reason);
+    return failedMail;
+  };
+  const take = (before: MailboxState) =>
+    new MailboxPoll(
       {
         time,
         checksSenders: true,
-        reader: {
-          read: async () => {
-            // A process that is ended at its limit, twice.
-            time.advance(40_000);
-            throw new UnreadableMail('The mail takes longer than 20 seconds to read.');
-          },
-        },
-        intake: {
-          evaluate: async () => undefined,
-          unreadable: (_found, _digest, reason) => {
-            failed.push(reason);
-            return failedMail;
-          },
-        },
+        reader: { read: async () => read() },
+        intake: { evaluate: async () => undefined, unreadable },
       },
       found,
       client,
-    );
-    const taken = await look.take({ validity: '1', last_uid: 6 }, Date.parse('2026-01-01T00:00:00Z'));
+    ).take(before, Date.parse('2026-01-01T00:00:00Z'));
+  return { failed, take };
+}
+
+test.serial(
+  'a mail that takes long to read does not end the poll: the next poll starts behind the mail',
+  async (t) => {
+    const time = new ManualTime('2026-01-01T00:00:00Z');
+    const { failed, take } = await pollsOfOneMail(t, time, () => {
+      // A process that is ended at its limit, twice.
+      time.advance(40_000);
+      throw new UnreadableMail('The mail takes longer than 20 seconds to read.');
+    });
+    const taken = await take({ validity: '1', last_uid: 6 });
     t.deepEqual(failed, ['The mail takes longer than 20 seconds to read.']);
     t.is(taken.state.last_uid, 7);
     t.is(taken.evaluated.length, 1);
   },
 );
+
+test.serial('a mail that is not read in time is polled again, and given up the third time', async (t) => {
+  const time = new ManualTime('2026-01-01T00:00:00Z');
+  const { failed, take } = await pollsOfOneMail(t, time, () => {
+    throw new SlowMail('The mail takes longer than 20 seconds to read.');
+  });
+  const first = await take({ validity: '1', last_uid: 6 });
+  t.like(first, { seen: [], evaluated: [], more: false });
+  t.is(first.state.last_uid, 6);
+  const second = await take(first.state);
+  t.is(second.state.last_uid, 6);
+  t.deepEqual(failed, []);
+  const third = await take(second.state);
+  t.deepEqual(failed, ['The mail takes longer than 20 seconds to read.']);
+  t.like(third, { seen: [7], evaluated: [failedMail] });
+  t.is(third.state.last_uid, 7);
+  t.is(third.state.slow, undefined);
+});
+
+test.serial('a mail that was slow once is taken when it is read in time', async (t) => {
+  const time = new ManualTime('2026-01-01T00:00:00Z');
+  let busy = true;
+  const { failed, take } = await pollsOfOneMail(t, time, () => {
+    throw busy ? new SlowMail('slow') : new UnreadableMail('nests');
+  });
+  const first = await take({ validity: '1', last_uid: 6 });
+  busy = false;
+  t.like((await take(first.state)).state, { last_uid: 7, slow: undefined });
+  t.deepEqual(failed, ['nests']);
+});

@@ -4,6 +4,8 @@ import { systemTime } from '../../../cluster/index.js';
 import { MailReader } from '../../../src/automation/mail-reading/mail-reader.js';
 import { UnreadableMail } from '../../../src/automation/mail-reading/parsed-mail.js';
 import { longestTurn } from '../../support/clocks/longest-turn.js';
+import { SlowMail, UnreadableMail } from '../../../src/automation/mail-reading/parsed-mail.js';
+import { ManualTime } from '../../support/clocks/manual-time.js';
 
 const head = 'From: Ada <ada@example.com>\r\nMessage-ID: <a@example.com>\r\n';
 const html = `${head}Content-Type: text/html\r\n\r\n`;
@@ -58,6 +60,24 @@ test('no field of a mail contains a NUL, which PostgreSQL would refuse on every 
   );
   t.notRegex(JSON.stringify(mail), /\\u0000/);
   t.like(mail, { id: 'ab@c', sender: 'ada@example.com', references: ['de@f'] });
+});
+
+test('a mail that is not read in time may be good: it is not called unreadable', async (t) => {
+  const time = new ManualTime('2026-01-01T00:00:00Z');
+  const reader = new MailReader({
+    time,
+    lookUp: async () => {
+      // As if the process got no core for so long.
+      time.advance(20_000);
+      return [];
+    },
+  });
+  t.teardown(async () => reader.close());
+  const check = { by: 'smtp', ip: '192.0.2.1', helo: 'a.example', mailFrom: 'ada@example.com' } as const;
+  await t.throwsAsync(reader.read(tenant, Buffer.from(`${head}\r\nhello`), check), {
+    instanceOf: SlowMail,
+    message: /longer than 20 seconds/,
+  });
 });
 
 test('a mail that takes long to read delays nothing else in the node', async (t) => {

@@ -8,6 +8,7 @@ import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { systemTime } from '../../../cluster/index.js';
 import { MailReader } from '../../../src/automation/mail-reading/mail-reader.js';
+import { SlowMail } from '../../../src/automation/mail-reading/parsed-mail.js';
 import type { EvaluatedMail } from '../../../src/automation/mail/mail-intake.js';
 import { SmtpListener, type SmtpListenerParts } from '../../../src/automation/mail/smtp-listener.js';
 import { emailTrigger } from '../../support/builders/email-trigger.js';
@@ -18,7 +19,11 @@ import { sendMail } from '../../support/servers/mails.js';
 const { trigger } = emailTrigger();
 const recipient = `${trigger.id}@agents.example`;
 
-async function started(t: ExecutionContext, tls: SmtpListenerParts['tls']) {
+async function started(
+  t: ExecutionContext,
+  tls: SmtpListenerParts['tls'],
+  read?: SmtpListenerParts['reader']['read'],
+) {
   const port = await freePort();
   const taken: string[] = [];
   const unreadable: string[] = [];
@@ -42,7 +47,7 @@ async function started(t: ExecutionContext, tls: SmtpListenerParts['tls']) {
       triggerIdIn: (address) => (address.endsWith('@agents.example') ? address.split('@')[0] : undefined),
       claimant: async () => ({ tenantId: undefined }),
     },
-    reader,
+    reader: read === undefined ? reader : { read },
     checksSenders: false,
     intake: {
       evaluate: async (_found, { mail }) => kept(mail.text.trim()),
@@ -60,7 +65,7 @@ async function started(t: ExecutionContext, tls: SmtpListenerParts['tls']) {
     await listener.stop();
     reader.close();
   });
-  return { port, taken, problems };
+  return { port, taken, unreadable, problems };
 }
 
 /** Something that a sender does. */
@@ -298,6 +303,13 @@ test.serial(
     t.is(await sendMail(port, { to: recipient, text: 'hello' }), 250);
   },
 );
+
+test.serial('a mail that is not read in time is not accepted, so that its sender tries again', async (t) => {
+  const read = () => Promise.reject(new SlowMail('The mail takes longer than 10 seconds to read.'));
+  const { port, taken, unreadable } = await started(t, undefined, read);
+  t.is(await sendMail(port, { to: recipient, text: 'hello' }), 451);
+  t.deepEqual([taken, unreadable], [[], []]);
+});
 
 test.serial('commands sent in the clear after STARTTLS are not part of the encrypted session', async (t) => {
   const { port } = await started(t, tls);

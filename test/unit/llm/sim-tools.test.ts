@@ -161,6 +161,13 @@ test('an integer above a fraction is rounded up', (t) => {
   t.is(fillSchema(size, '9'), 2);
 });
 
+test('a number that JSON cannot write is none', (t) => {
+  const schema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] };
+  t.deepEqual(fillSchema(schema, 'n: Infinity'), { n: 1 });
+  t.deepEqual(fillSchema(schema, `n: -${'9'.repeat(400)}, or 7`), { n: 7 });
+  t.is(fillSchema({ type: 'integer' }, `${'9'.repeat(400)} or 7`), 7);
+});
+
 test('a value is taken from where the text gives it, not from where it only mentions its name', (t) => {
   const schema = { type: 'object', properties: { order: { type: 'string' } }, required: ['order'] };
   t.deepEqual(fillSchema(schema, 'please refund order, reorder: 1, order: 4711'), { order: '4711' });

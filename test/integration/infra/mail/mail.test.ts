@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { z } from 'zod';
@@ -7,6 +7,7 @@ import { platformOf, logTo } from '../../../support/builders/platform.js';
 import { systemPlatform } from '../../../../src/infra/platform/index.js';
 import type { TenantScope } from '../../../../src/kernel/tenant-scope.js';
 import { createMail, type Mail } from '../../../../src/infra/mail/index.js';
+import { createOutboxFolder } from '../../../../src/infra/mail/outbox-folder.js';
 import { createSealer } from '../../../../src/infra/sealing/index.js';
 import { openStore, sql, type Store } from '../../../../src/infra/storage/index.js';
 import { insertTenant } from '../../../support/builders/callers.js';
@@ -24,6 +25,8 @@ interface Post {
   readonly scope: TenantScope;
   readonly time: ShiftedTime;
   readonly problems: unknown[];
+  /** Lets the time pass, for nodes and for PostgreSQL. */
+  pass(ms: number): Promise<void>;
   /** Another node on the same database. */
   node(options: { smtpUrl?: string; outboxFolder?: string; key?: Buffer; formerKeys?: Buffer[] }): Mail;
   queue(mail: Mail, options?: { to?: string; subject?: string; text?: string }): Promise<string>;
@@ -58,6 +61,13 @@ async function openPost(t: Teardown): Promise<Post> {
     scope,
     time,
     problems,
+    pass: async (ms) => {
+      time.aheadMs += ms;
+      await store.directory((tx) =>
+        tx.query(sql.typeAlias('nothing')`
+          update mails set next_attempt_at = next_attempt_at - ${ms} * interval '1 millisecond'`),
+      );
+    },
     node({ smtpUrl, outboxFolder = '/nowhere', key = masterKey, formerKeys = [] }) {
       const mail = createMail(platformOf({ store, time, log: logTo((_, error) => problems.push(error)) }), {
         sealer: createSealer({ masterKey: key, formerMasterKeys: formerKeys, random: systemPlatform.random }),
@@ -82,6 +92,14 @@ async function openPost(t: Teardown): Promise<Post> {
           from mails order by queued_at, id`)),
       ]),
   };
+}
+
+/** The commit of another node that claims the mail. */
+async function holdByAnother({ store }: Post, id: string): Promise<void> {
+  await store.directory((tx) =>
+    tx.query(sql.typeAlias('nothing')`
+      update mails set attempts = 1, next_attempt_at = now() + interval '3 minutes' where id = ${id}`),
+  );
 }
 
 async function openServer(t: Teardown): Promise<MailServer> {
@@ -150,14 +168,14 @@ test('a deferred mail is retried until accepted, and each attempt counts', async
   await post.queue(mail);
   for (const attempts of [1, 2, 3]) {
     // While a worker holds it, its next attempt is minutes ahead.
-    const soon = new Date(post.time.wallMs() + minuteMs);
+    const soon = new Date(Date.now() + minuteMs);
     const row = await eventually(async () =>
       (await post.rows()).find((one) => one.attempts === attempts && one.next_attempt_at < soon),
     );
     t.regex(row.last_error ?? '', /451/);
     t.false(row.given_up);
     t.is(server.attempts, attempts, 'not before its time');
-    post.time.aheadMs += 2 * minuteMs;
+    await post.pass(2 * minuteMs);
     if (attempts === 3) server.refuseWith = undefined;
     mail.wake();
   }
@@ -188,7 +206,7 @@ test('a mail that no server accepts for days is given up', async (t) => {
   await post.queue(mail);
   await eventually(async () => (await post.rows())[0]?.last_error !== null);
   t.false((await post.rows())[0]?.given_up);
-  post.time.aheadMs += 73 * 60 * minuteMs;
+  await post.pass(73 * 60 * minuteMs);
   mail.wake();
   t.truthy(await eventually(async () => (await post.rows()).find(({ given_up }) => given_up)));
 });
@@ -208,7 +226,7 @@ test('an accepted mail whose answer was lost is sent again under the same Messag
   mail.start();
   const id = await post.queue(mail);
   await eventually(async () => (await post.rows())[0]?.last_error);
-  post.time.aheadMs += minuteMs;
+  await post.pass(minuteMs);
   mail.wake();
   await eventually(async () => (await post.rows())[0]?.sent);
   t.is(server.taken.length, 2);
@@ -220,20 +238,56 @@ test('a mail claimed by a dead node is sent by another after the claim ends', as
   const dying = post.node({ smtpUrl: server.url });
   const id = await post.queue(dying);
   // The dead node's commit: it claimed the mail, and then died.
-  const heldUntil = new Date(post.time.wallMs() + 3 * minuteMs);
-  await post.store.directory((tx) =>
-    tx.query(sql.typeAlias('nothing')`
-      update mails set attempts = 1, next_attempt_at = ${sql.timestamp(heldUntil)} where id = ${id}`),
-  );
+  await holdByAnother(post, id);
   const other = post.node({ smtpUrl: server.url });
   other.start();
   await post.queue(other, { to: 'later@example.com' });
   await eventually(async () => (await post.rows()).filter(({ sent }) => sent).length === 1);
   t.is(server.taken.length, 1, 'the held one is left alone meanwhile');
-  post.time.aheadMs += 4 * minuteMs;
+  await post.pass(4 * minuteMs);
   other.wake();
   await eventually(async () => (await post.rows()).every(({ sent }) => sent));
   t.is((await post.rows()).find((row) => row.id === id)?.attempts, 2);
+});
+
+test('a node whose clock is ahead leaves a mail alone that another node is sending', async (t) => {
+  const [post, server] = await Promise.all([openPost(t), openServer(t)]);
+  const node = post.node({ smtpUrl: server.url });
+  await holdByAnother(post, await post.queue(node));
+  post.time.aheadMs += 4 * minuteMs;
+  node.start();
+  await post.queue(node, { to: 'later@example.com' });
+  await eventually(async () => (await post.rows()).some(({ sent }) => sent));
+  t.deepEqual(
+    (await post.rows()).map(({ sent, attempts }) => [sent, attempts]),
+    [
+      [false, 1],
+      [true, 1],
+    ],
+  );
+});
+
+test('two nodes that write the same mail to one folder leave one whole file', async (t) => {
+  const folder = await createMailFolder();
+  t.teardown(folder.remove);
+  const path = join(folder.path, 'outbox');
+  const outbox = createOutboxFolder(path, systemPlatform.ids);
+  const mail = {
+    id: 'one',
+    messageId: '<one@example.com>',
+    from: 'a@example.com',
+    to: 'b@example.com',
+    subject: 'Hello',
+    date: new Date(0),
+  };
+  await Promise.all(
+    Array.from({ length: 20 }, (_, index) => outbox.send({ ...mail, text: 'x'.repeat(1_000 * (index + 1)) })),
+  );
+  t.deepEqual(await readdir(path), ['19700101T000000-one.eml']);
+  t.deepEqual(await readdir(folder.path), ['outbox'], 'nothing unfinished is left beside it');
+  await mkdir(join(path, '19700101T000000-two.eml'));
+  await t.throwsAsync(outbox.send({ ...mail, id: 'two', text: 'x' }), { name: 'MailError' });
+  t.deepEqual(await readdir(folder.path), ['outbox'], 'nor after a failure');
 });
 
 test('many mails on two nodes are sent once each', async (t) => {

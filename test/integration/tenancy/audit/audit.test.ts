@@ -3,6 +3,7 @@ import test from 'ava';
 import pg from 'pg';
 import { z } from 'zod';
 import { recordAudit } from '../../../../src/tenancy/audit/index.js';
+import { listEntries } from '../../../../src/tenancy/audit/reading.store.js';
 import { tenantScope } from '../../../../src/kernel/tenant-scope.js';
 import { openStore, sql, type Store } from '../../../../src/infra/storage/index.js';
 import { databaseOfFile } from '../../../support/database/database.js';
@@ -38,6 +39,18 @@ test('an entry exists once its transaction has committed', async (t) => {
     recordAudit(tx, { tenantId, ...deed, details: { name: 'mail', uses: 3 } }),
   );
   t.deepEqual(await entriesOf(tenantId), [{ ...deed, details: { name: 'mail', uses: 3 } }]);
+});
+
+test('entries of one transaction are listed in the order in which they were made', async (t) => {
+  const tenantId = randomUUID();
+  const subjects = Array.from({ length: 50 }, (_, index) => `secret:${index}`);
+  await store.inTenant(tenantScope(tenantId), async (tx) => {
+    for (const subject of subjects) await recordAudit(tx, { tenantId, ...deed, subject });
+  });
+  const listed = await store.inTenant(tenantScope(tenantId), (tx) =>
+    listEntries(tx, { limit: 100, after: undefined }),
+  );
+  t.deepEqual(listed.map(({ subject }) => subject).toReversed(), subjects);
 });
 
 test('an entry is rolled back with its failed action', async (t) => {

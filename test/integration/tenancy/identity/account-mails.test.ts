@@ -4,6 +4,7 @@ import test from 'ava';
 import { sql } from '../../../../src/infra/storage/index.js';
 import type { ApiAnswer } from '../../../support/clients/api.js';
 import { databaseOfFile } from '../../../support/database/database.js';
+import { ownerView } from '../../../support/database/owner-view.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import {
   type IdentityNode,
@@ -236,6 +237,34 @@ test.serial(
     t.is((await linksTo(folder, 'reset', person.email)).length, 5);
   },
 );
+
+test.serial('requests that two nodes answer at once count each other', async (t) => {
+  const person = await registerPerson(node.api);
+  for (let sent = 1; sent <= 4; sent += 1) {
+    await forgot(person.email);
+    await eventually(async () => (await linksTo(folder, 'reset', person.email)).length === sent);
+  }
+  const owner = await ownerView(database.url);
+  t.teardown(() => owner.end());
+  const count = async (from: string): Promise<number> => {
+    const { rows } = await owner.query<{ count: number }>(`select count(*)::int as count from ${from}`);
+    return rows[0]?.count ?? 0;
+  };
+  const waiting = `pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+    and query ~* 'insert into mails|from users'`;
+  await node.store.directory(async (tx) => {
+    // Both transactions stay open, one of them before its mail is queued.
+    await tx.query(sql.unsafe`lock table mails in access exclusive mode`);
+    await forgot(person.email, node);
+    await eventually(async () => (await count(waiting)) === 1);
+    await forgot(person.email, neighbour);
+    await eventually(async () => (await count(waiting)) === 2);
+  });
+  await eventually(async () => (await count('reset_requests')) === 0);
+  const tokens = `account_tokens join users on users.id = user_id
+    where purpose = 'reset' and email = '${person.email}'`;
+  t.is(await count(tokens), 5);
+});
 
 test.serial('a request that no node answered is answered by another, once', async (t) => {
   const person = await registerPerson(node.api);
