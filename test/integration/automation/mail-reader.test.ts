@@ -2,7 +2,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { systemTime } from '../../../cluster/index.js';
 import { MailReader } from '../../../src/automation/mail-reading/mail-reader.js';
-import { UnreadableMail } from '../../../src/automation/mail-reading/parsed-mail.js';
 import { longestTurn } from '../../support/clocks/longest-turn.js';
 import { SlowMail, UnreadableMail } from '../../../src/automation/mail-reading/parsed-mail.js';
 import { ManualTime } from '../../support/clocks/manual-time.js';
