@@ -10,7 +10,7 @@ import {
   type Row,
   type Statement,
 } from './connections.js';
-import { isHeldUp, isStatementError, storeUnavailable } from './failures.js';
+import { isStatementError, storeUnavailable } from './failures.js';
 
 /** What an activation reads of its actor, in the snapshot after its epoch was raised. */
 export interface LoadTables<Load, Loaded> {
@@ -114,7 +114,7 @@ export class Activations<Load, Loaded> {
     );
   }
 
-  /** Returns those that need a second look: their stamp has to be read, or another transaction holds their row. */
+  /** Returns those that are to be tried by themselves: their stamp has to be read, or their transaction failed. */
   async #together(batch: readonly Waiting<Load, Loaded>[]): Promise<readonly Waiting<Load, Loaded>[]> {
     try {
       return await this.#connections.use(async (client) => {
@@ -133,22 +133,26 @@ export class Activations<Load, Loaded> {
   }
 
   #needsAnother(
-    { request, resolve, reject }: Waiting<Load, Loaded>,
+    { request, resolve }: Waiting<Load, Loaded>,
     answers: readonly PromiseSettledResult<pg.QueryResult>[],
   ): boolean {
     const failure = answers.find((answer) => answer.status === 'rejected');
     if (failure !== undefined) {
-      if (isHeldUp(failure.reason)) return true;
       // The connection broke: what was sent behind it has no answer either.
       if (!isStatementError(failure.reason)) throw failure.reason;
-      reject(unavailable(failure.reason));
-      return false;
+      // Held up, refused, or a statement was not prepared because the transaction before it failed.
+      return true;
     }
     const results = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
-    const activated = this.#activated(request, results);
-    if (activated === undefined) return true;
-    resolve(activated);
-    return false;
+    try {
+      const activated = this.#activated(request, results);
+      if (activated === undefined) return true;
+      resolve(activated);
+      return false;
+    } catch {
+      // Its rows cannot be read: by itself, it fails with the reason and alone.
+      return true;
+    }
   }
 
   async #alone(request: ActivateRequest<Load>): Promise<Activated<Loaded>> {

@@ -151,14 +151,8 @@ export const writes = [
         replace: `this.#statements(beginActivation, request, [])`,
       },
       {
-        id: 'held-up-activation-fails',
-        rule: 'An activation that was held up among others is tried by itself.',
-        find: `      if (isHeldUp(failure.reason)) return true;`,
-        replace: `      if (isHeldUp(failure.reason)) reject(unavailable(failure.reason));`,
-      },
-      {
-        id: 'refused-activation-fails-all',
-        rule: 'An activation that is refused fails alone.',
+        id: 'failed-activation-fails-all',
+        rule: 'An activation that fails among others fails alone.',
         find: `      if (!isStatementError(failure.reason)) throw failure.reason;`,
         replace: `      throw failure.reason;`,
       },

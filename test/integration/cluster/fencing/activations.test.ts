@@ -14,8 +14,8 @@ const database = databaseOfFile(test);
 test.serial.before('the tables that the fence guards', () => createSumTables(database.url));
 
 /** With one connection, what is asked for while it is busy is sent together. */
-function openNarrow(t: ExecutionContext): SumStore {
-  const store = new PostgresFenceStore(sumTables, {
+function openNarrow(t: ExecutionContext, tables = sumTables): SumStore {
+  const store = new PostgresFenceStore(tables, {
     databaseUrl: database.url,
     role: 'troupe_writer',
     statementTimeoutMs: 30_000,
@@ -134,6 +134,23 @@ test('an activation that PostgreSQL refuses fails alone', async (t) => {
   await release();
   t.deepEqual((await Promise.all(neighbours)).map(epochOf), [1, 1, 1]);
   await refused;
+});
+
+test('an activation whose rows cannot be read fails alone', async (t) => {
+  const wrong = counterAddress();
+  const store = openNarrow(t, {
+    ...sumTables,
+    loaded(rows, load) {
+      if (load.counter === wrong.key) throw new Error('a row without a sum');
+      return sumTables.loaded(rows, load);
+    },
+  });
+  const release = await busyConnection(t, store);
+  const error = t.throwsAsync(store.activate(activation(wrong, 'a')), { message: /store_unavailable/ });
+  const neighbours = [1, 2, 3].map(() => store.activate(activation(counterAddress(), 'a')));
+  await release();
+  t.deepEqual((await Promise.all(neighbours)).map(epochOf), [1, 1, 1]);
+  t.like((await error)?.cause, { message: 'a row without a sum' });
 });
 
 test('a connection that ends fails the activations that it carries, and the next ones get another', async (t) => {
