@@ -72,7 +72,7 @@ export class ActorTable {
     this.#context = {
       process: host.process,
       mayAct: () => host.mayAct(),
-      effectsClear: (signal) => host.effectsClear(signal),
+      effectsClear: (address, signal) => host.effectsClear(address, signal),
       end: (cell, reason) => this.#end(cell, reason),
     };
     this.#clock = new LoopClock(time);

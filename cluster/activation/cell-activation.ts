@@ -6,7 +6,7 @@ import type { Activation, EndReason } from './kind.js';
 export interface ActivationContext {
   readonly process: ProcessId;
   mayAct(): boolean;
-  effectsClear(signal: AbortSignal): Promise<void>;
+  effectsClear(address: ActorAddress, signal: AbortSignal): Promise<void>;
   end(cell: Cell, reason: EndReason): void;
 }
 
@@ -45,7 +45,7 @@ export class CellActivation implements Activation {
   }
 
   effectsClear(signal: AbortSignal): Promise<void> {
-    return this.#context.effectsClear(signal);
+    return this.#context.effectsClear(this.address, signal);
   }
 }
 

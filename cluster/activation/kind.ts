@@ -39,7 +39,7 @@ export interface Activation {
   end(reason: EndReason): void;
   /** Check it right before each outside effect. False once the lease may have run out or the activation has ended. */
   mayAct(): boolean;
-  /** Resolves when no earlier owner that was removed early can still be running (protocol 2.4). */
+  /** Resolves when no earlier owner that has left the view can still run the actor (protocol 2.4). */
   effectsClear(signal: AbortSignal): Promise<void>;
 }
 

@@ -5,7 +5,7 @@ import type { Call } from './call.js';
 export interface TableHost {
   readonly process: ProcessId;
   mayAct(): boolean;
-  effectsClear(signal: AbortSignal): Promise<void>;
+  effectsClear(address: ActorAddress, signal: AbortSignal): Promise<void>;
   /** Whether this node owns the slot in its newest view. */
   owns(slot: Slot): boolean;
   surelyGone(process: ProcessId): boolean;

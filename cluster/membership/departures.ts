@@ -4,7 +4,8 @@ import type { Membership, View } from './membership.js';
 /**
  * Processes that left the view but may still be running, for example one that was removed early because it refused
  * links. Its successors may load and write at once, because the fence decides; their outside effects wait until it is
- * surely gone (protocol 2.4).
+ * surely gone (protocol 2.4). A process that leaves in order is asked about the actor instead: it begins nothing new, and
+ * waiting for its end would hold all new turns as long as its drain, which may itself wait for a reader of such a turn.
  */
 export class Departures {
   readonly #membership: Membership;
@@ -31,10 +32,21 @@ export class Departures {
     return this.#departed.size;
   }
 
-  async clear(signal: AbortSignal): Promise<void> {
+  /** `released` resolves when the process has said that the actor has ended there, or is surely gone. */
+  async clear(released: (process: ProcessId) => Promise<unknown>, signal: AbortSignal): Promise<void> {
     for (const process of this.#departed) {
+      if (this.#leavesInOrder(process)) {
+        await released(process);
+        signal.throwIfAborted();
+        // Other actors may still run there.
+        continue;
+      }
       if (!this.#membership.surelyGone(process)) await this.#membership.whenSurelyGone(process, signal);
       this.#departed.delete(process);
     }
+  }
+
+  #leavesInOrder(process: ProcessId): boolean {
+    return this.#membership.leavers.members().some((member) => member.process === process);
   }
 }

@@ -40,14 +40,13 @@ export type LeftBecause = 'left' | 'refused' | 'silent' | 'exited';
 export interface KnownLeavers {
   /** Workers that left the view and keep their lease until their running turns have ended. */
   members(): readonly Member[];
-  /** Undefined if this process does not know it: another one removed the lease. */
+  /** For operators; no rule depends on it. Undefined if this process does not know it: another one removed the lease. */
   why(process: ProcessId): LeftBecause | undefined;
 }
 
 /** Membership as the rest of the runtime uses it. Reads are synchronous, because they run before each effect. */
 export interface Membership {
   readonly self: Member;
-  /** For operators; no rule depends on it. */
   readonly leavers: KnownLeavers;
   view(): View;
   standing(): Standing;

@@ -95,7 +95,11 @@ export class ClusterNode {
     this.#table = new ActorTable(parts.kinds, config, time, random, {
       process: this.process,
       mayAct: () => membership.mayAct(),
-      effectsClear: (signal) => this.#departures.clear(signal),
+      effectsClear: (address, signal) =>
+        this.#departures.clear(
+          (left) => handoff.awaitRelease(address, left, Number.POSITIVE_INFINITY, signal),
+          signal,
+        ),
       owns: (slot) => this.#rings.owns(slot),
       surelyGone: (process) => membership.surelyGone(process),
       awaitRelease: (address, process, remainingMs, signal) =>

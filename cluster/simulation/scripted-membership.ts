@@ -1,11 +1,12 @@
 import { viewNumber, type ProcessId } from '../ids/ids.js';
-import type { Member, Membership, Standing, View } from '../membership/membership.js';
+import type { KnownLeavers, Member, Membership, Standing, View } from '../membership/membership.js';
 import { emptyView, makeView } from '../membership/view.js';
 
 /** Views that a test sets directly, for tests of the layers above membership. */
 export class ScriptedMembers {
   readonly #members = new Map<ProcessId, ScriptedMembership>();
   readonly #gone = new Set<ProcessId>();
+  readonly #leaving = new Set<ProcessId>();
   readonly #waiting: { readonly process: ProcessId; readonly resolve: () => void }[] = [];
   #number = 0;
   #view: View = emptyView;
@@ -33,6 +34,18 @@ export class ScriptedMembers {
     this.publish(this.#view.members.map((member) => member.process).filter((other) => other !== process));
   }
 
+  leave(process: ProcessId): void {
+    this.#leaving.add(process);
+    this.remove(process);
+  }
+
+  /** Those that leave in order and have not ended. */
+  leavers(): Member[] {
+    return [...this.#leaving].flatMap((process) =>
+      this.#gone.has(process) ? [] : (this.#members.get(process)?.self ?? []),
+    );
+  }
+
   isGone(process: ProcessId): boolean {
     return this.#gone.has(process);
   }
@@ -52,7 +65,7 @@ export class ScriptedMembers {
 
 export class ScriptedMembership implements Membership {
   readonly self: Member;
-  readonly leavers = { members: () => [], why: () => undefined };
+  readonly leavers: KnownLeavers;
   readonly refused: ProcessId[] = [];
   readonly #members: ScriptedMembers;
   readonly #onView = new Set<(view: View) => void>();
@@ -63,6 +76,7 @@ export class ScriptedMembership implements Membership {
   constructor(self: Member, members: ScriptedMembers) {
     this.self = self;
     this.#members = members;
+    this.leavers = { members: () => members.leavers(), why: () => undefined };
   }
 
   view(): View {
@@ -122,7 +136,7 @@ export class ScriptedMembership implements Membership {
   }
 
   beginLeave(): Promise<void> {
-    this.#members.remove(this.self.process);
+    this.#members.leave(this.self.process);
     return Promise.resolve();
   }
 

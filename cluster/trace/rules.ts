@@ -1,4 +1,6 @@
+import type { ProcessId } from '../ids/ids.js';
 import type { Traced } from './events.js';
+import type { Facts } from './facts.js';
 import { activationKey, between, type ProcessState, type Situation, type TraceConfig } from './state.js';
 import { viewKey } from './merge.js';
 import { refuseGone } from './gone-rule.js';
@@ -173,7 +175,7 @@ function refuseWrite(traced: Of<'write'>, { self, facts }: Situation): string | 
     : `${newer.process} had raised the epoch to ${newer.epoch} over revision ${newer.revision}`;
 }
 
-function refuseEffect(traced: Of<'effect'>, { self, config }: Situation): string | undefined {
+function refuseEffect(traced: Of<'effect'>, { self, facts, config }: Situation): string | undefined {
   if (self.isOut) return 'it has given up its lease';
   const late = lapsed(self, traced.at, config);
   if (late !== undefined) return late;
@@ -181,6 +183,20 @@ function refuseEffect(traced: Of<'effect'>, { self, config }: Situation): string
     return `it holds no activation of epoch ${traced.epoch}`;
   if (self.ended.has(activationKey(traced))) return 'its activation has ended';
   const before = self.departedBefore.get(traced.actor) ?? [];
-  const waited = before.find((process) => process !== self.id && !self.gone.has(process));
+  const waited = before.find(
+    (process) => process !== self.id && !self.gone.has(process) && !hasReleased(process, traced, facts),
+  );
   return waited === undefined ? undefined : `${waited} had left the view and is not surely gone`;
+}
+
+/** It leaves in order, and each of its earlier activations of the actor that had effects ends. */
+function hasReleased(process: ProcessId, { actor, epoch }: Of<'effect'>, { traces }: Facts): boolean {
+  const trace = traces.get(process) ?? [];
+  if (!trace.some((one) => one.event === 'renewing' && one.leaving)) return false;
+  const handedOver = new Set(
+    trace.flatMap((one) => (one.event === 'hand_over' && one.actor === actor ? [one.epoch] : [])),
+  );
+  return trace.every(
+    (one) => one.event !== 'effect' || one.actor !== actor || one.epoch >= epoch || handedOver.has(one.epoch),
+  );
 }

@@ -317,6 +317,18 @@ export const leases = [
         replace: `      void signal;`,
       },
       {
+        id: 'leaving-process-not-asked',
+        rule: 'Effects of a successor wait until a process that leaves in order has ended the actor.',
+        find: `        await released(process);`,
+        replace: `        void released;`,
+      },
+      {
+        id: 'leaving-process-waited-for',
+        rule: 'Effects do not wait for the end of a drain.',
+        find: `      if (this.#leavesInOrder(process)) {`,
+        replace: `      if (this.#leavesInOrder(process) && this.#membership.surelyGone(process)) {`,
+      },
+      {
         id: 'departures-forgotten',
         rule: 'Every process that left the view early is waited for.',
         find: `      if (!members.has(process) && process !== this.#membership.self.process) this.#departed.add(process);`,
@@ -343,7 +355,7 @@ export const leases = [
       {
         id: 'activation-effects-clear-at-once',
         rule: 'An actor learns when its predecessor can have no more effects.',
-        find: `    return this.#context.effectsClear(signal);`,
+        find: `    return this.#context.effectsClear(this.address, signal);`,
         replace: `    void signal;
     return Promise.resolve();`,
       },

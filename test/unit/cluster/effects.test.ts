@@ -115,11 +115,68 @@ test('the effects of an actor wait for a process that left the view and is not s
   t.true(isClear);
 });
 
+/** An actor of which each call ends when the test says so. */
+async function held() {
+  const cluster = new SimulatedCluster();
+  const activations: Activation[] = [];
+  let end: () => void = () => undefined;
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  const kind = volatileActor({
+    service: CounterServiceDefinition,
+    create: (activation) => {
+      activations.push(activation);
+      return {
+        add: async ({ amount }: { amount: number }) => {
+          await ended;
+          return { sum: amount };
+        },
+        read: () => ({ sum: 0 }),
+        where: () => ({ process: '' }),
+        async *count() {},
+      };
+    },
+  });
+  const one = await cluster.add(cluster.host('n1'), [kind]);
+  const two = await cluster.add(cluster.host('n2'), [kind]);
+  await cluster.join();
+  const key = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].find(
+    (name) => one.node.locate(kind, 'acme', name).owner === two.member.process,
+  );
+  if (key === undefined) throw new Error('the second node owns none of the keys');
+  return { cluster, one, two, kind, key, activations, end };
+}
+
+test('the effects of an actor wait for a process that leaves in order until the actor has ended there', async (t) => {
+  const { cluster, one, two, kind, key, activations, end } = await held();
+  const running = one.node.actor(kind, 'acme', key).add({ amount: 1 });
+  await cluster.time.advance(200);
+  await cluster.settle(two.node.beginLeave());
+  await cluster.time.advance(200);
+  await cluster.settle(one.node.actor(kind, 'acme', key).read({}));
+  const [, successor] = activations;
+  if (successor === undefined) throw new Error('the actor was not loaded again');
+  const { signal } = new AbortController();
+  let isClear = false;
+  const clear = successor.effectsClear(signal).then(() => (isClear = true));
+  await cluster.time.advance(5_000);
+  t.false(isClear, 'its turn still runs there');
+  const left = new AbortController();
+  const given = t.throwsAsync(successor.effectsClear(left.signal));
+  left.abort(new Error('the turn was cancelled'));
+  await cluster.settle(given);
+  end();
+  await cluster.settle(clear, 1_000);
+  t.is((await cluster.settle(running)).sum, 1);
+  t.false(one.membership.surelyGone(two.member.process), 'the process goes on');
+  await cluster.settle(successor.effectsClear(signal), 1_000);
+});
+
 test('every process that left any view is waited for, and none twice', async (t) => {
   const members = new ScriptedMembers();
   const self = members.join(memberOf('self'));
   for (const name of ['a', 'b', 'c']) members.join(memberOf(name));
   const departures = new Departures(self);
+  const released = (): Promise<never> => Promise.reject(new Error('none leaves in order'));
   for (const names of [
     ['self', 'a', 'b', 'c'],
     ['self', 'b', 'c'],
@@ -128,13 +185,13 @@ test('every process that left any view is waited for, and none twice', async (t)
     departures.follow(members.publish(names.map(processId)));
   }
   let isClear = false;
-  const clear = departures.clear(new AbortController().signal).then(() => (isClear = true));
+  const clear = departures.clear(released, new AbortController().signal).then(() => (isClear = true));
   members.declareGone(processId('a'));
   await new Promise(setImmediate);
   t.false(isClear);
   members.declareGone(processId('b'));
   await clear;
-  await departures.clear(new AbortController().signal);
+  await departures.clear(released, new AbortController().signal);
   t.true(isClear);
 });
 

@@ -100,6 +100,16 @@ const allowed: Readonly<Record<string, readonly Traced[]>> = {
     ...by(a, [10, acquire(1, 0)], [20, effect(1)], [30, write(1, 1)], [40, handOver(1)]),
     ...by(b, [10, acquire(2, 1, [a])], [20, effect(2)]),
   ],
+  'a turn beside the end of a process that leaves in order': [
+    ...by(
+      b,
+      [10, acquire(1, 0)],
+      [20, effect(1)],
+      [21, { ...renewing(2), leaving: true } as ProtocolEvent],
+      [30, handOver(1)],
+    ),
+    ...by(a, [22, publish(2, [a, c])], [23, adopt(2, [a, c])], [31, acquire(2, 0)], [32, effect(2)]),
+  ],
   'two that confirm each other': confirming,
   'one that has left the view and goes on until its turns have ended, since all of the view promise': [
     ...by(a, [100, publish(2, [a, b])], [101, adopt(2, [a, b])], [2_100, promise(c, 2)]),
@@ -193,6 +203,27 @@ const broken: readonly (readonly [what: string, transition: string, steps: reado
     'an effect before a process that left is surely gone',
     'An outside effect',
     by(a, [10, publish(2, [a, b])], [11, adopt(2, [a, b])], [20, acquire(1, 0)], [30, effect(1)]),
+  ],
+  [
+    'an effect before a process that leaves in order has ended its turn',
+    'An outside effect',
+    [
+      ...by(
+        b,
+        [10, acquire(1, 0)],
+        [20, effect(1)],
+        [21, { ...renewing(2), leaving: true } as ProtocolEvent],
+      ),
+      ...by(a, [22, publish(2, [a, c])], [23, adopt(2, [a, c])], [31, acquire(2, 0)], [32, effect(2)]),
+    ],
+  ],
+  [
+    'an effect after the turn of a process that left, but does not leave in order',
+    'An outside effect',
+    [
+      ...by(b, [10, acquire(1, 0)], [20, effect(1)], [30, handOver(1)]),
+      ...by(a, [22, publish(2, [a, c])], [23, adopt(2, [a, c])], [31, acquire(2, 0)], [32, effect(2)]),
+    ],
   ],
 ];
 
