@@ -57,8 +57,10 @@ const product = spawn(process.execPath, [`${root}bin/start.mjs`], {
   env: { ...process.env, TROUPE_DATA_DIR: dataDir, TROUPE_HTTP_PORT: '0' },
   stdio: ['ignore', 'pipe', 'inherit'],
 });
+// From the start: a product that fails early has ended before anybody waits for it.
+const ended = new Promise((resolve) => product.once('exit', resolve));
 let output = '';
-product.stdout.on('data', (data) => (output += String(data)));
+product.stdout.setEncoding('utf8').on('data', (data) => (output += data));
 
 let failed = true;
 let proxy;
@@ -68,7 +70,6 @@ try {
   failed = !(await run(proxy.url));
 } finally {
   proxy?.close();
-  const ended = new Promise((resolve) => product.once('exit', resolve));
   product.kill('SIGTERM');
   await ended;
   rmSync(dataDir, { recursive: true, force: true });
@@ -80,7 +81,7 @@ async function started() {
   while (Date.now() < until) {
     const url = /ready at (http:\/\/\S+)/.exec(output)?.[1];
     if (url !== undefined && existsSync(bootstrapFile)) return url;
-    if (product.exitCode !== null) break;
+    if (product.exitCode !== null || product.signalCode !== null) break;
     await delay(100);
   }
   throw new Error(`the product did not start:\n${output}`);
@@ -118,7 +119,8 @@ async function run(url) {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let text = '';
-  child.stdout.on('data', (data) => (text += String(data)));
+  // The mark before each name has several bytes, which may come in two pieces.
+  child.stdout.setEncoding('utf8').on('data', (data) => (text += data));
   await new Promise((resolve) => child.once('close', resolve));
   const results = new Map(
     [...text.matchAll(/^(\S) ([\w-]+): (\d+) passed, (\d+) failed/gm)].map(([, , name, , bad]) => [

@@ -72,6 +72,8 @@ export async function* resumingFrames(
           if (kind === undefined) continue;
           yield frame;
           if (kind === 'last') return;
+          // Frames that had arrived before are still there; who has left gets none of them.
+          signal?.throwIfAborted();
         }
       }
     } catch (error) {

@@ -1,6 +1,15 @@
 // Errors as a tenant and the operator see them, and what the operator does with tenants and users.
 import test from 'ava';
-import { axe, fill, fitsPhone, openConsole, press, readPaths, shows } from '../support/clients/console.js';
+import {
+  axe,
+  fill,
+  fitsPhone,
+  openConsole,
+  press,
+  readPaths,
+  shows,
+  visitConsole,
+} from '../support/clients/console.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { operatorToken } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
@@ -139,4 +148,39 @@ test.serial('a tenant sees its errors; the operator sees all, plans, suspends an
     visit.problems.filter((problem) => !/status of (?:400|401)/.test(problem)),
     [],
   );
+});
+
+/** Gives the page a second node in each reading of the cluster, with the standing that the test sets. */
+const besideAnother = `{
+  window.standing = 'member';
+  const asked = window.fetch;
+  window.fetch = async (request) => {
+    const answer = await asked(request);
+    if (!answer.url.endsWith('/api/v1/cluster')) return answer;
+    const { data } = await answer.json();
+    const [own] = data.nodes;
+    const nodes = [own, { ...own, process: 'another', standing: window.standing }];
+    return Response.json({ success: true, data: { ...data, nodes } });
+  };
+}`;
+
+test.serial('the question whether a node shall drain stays open while the node answers late', async (t) => {
+  const visit = await visitConsole(t, await shared.tenant(t), '/operator');
+  const { page } = visit;
+  await page.locator('input[name=token]').fill(operatorToken);
+  await press(page, 'Sign in');
+  await shows(page, '1 node');
+  await page.evaluate(besideAnother);
+  await press(page, 'another');
+  await press(page, 'Drain');
+  await shows(page, 'Drain another?');
+  for (const standing of ['unreachable', 'confirmed_by_peers']) {
+    await page.evaluate(`window.standing = '${standing}'`);
+    await shows(page, standing.replaceAll('_', ' '));
+    t.true(await page.evaluate(`document.body.innerText.includes('Drain another?')`), standing);
+  }
+  await press(page, 'Keep');
+  // It is offered of members alone.
+  await page.waitForFunction(`!document.body.innerText.includes('Drain')`);
+  t.deepEqual(visit.problems, []);
 });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { Page } from 'puppeteer-core';
+import type { HTTPRequest, Page } from 'puppeteer-core';
 import { addSecret } from '../support/builders/triggers.js';
 import {
   axe,
@@ -12,6 +12,7 @@ import {
   shows,
 } from '../support/clients/console.js';
 import { asMember } from '../support/clients/console-people.js';
+import { eventually } from '../support/clocks/eventually.js';
 import type { TenantNode } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
@@ -209,4 +210,69 @@ test.serial('a deleted trigger is not read again', async (t) => {
     [],
   );
   expectNoConsoleErrors(t, visit);
+});
+
+/** Notes how often the intervals of the page come. */
+const noteIntervals = `{
+  const { setInterval, clearInterval } = window;
+  window.intervals = new Map();
+  window.setInterval = (call, ms, ...rest) => {
+    const id = setInterval(call, ms, ...rest);
+    window.intervals.set(id, ms);
+    return id;
+  };
+  window.clearInterval = (id) => {
+    window.intervals.delete(id);
+    clearInterval(id);
+  };
+}`;
+
+test.serial('a trigger is not read while it is being deleted, and again after a failure', async (t) => {
+  const node = await shared.tenant(t);
+  const id = await makeTrigger(node, 'Shop', { auth: { type: 'none' } });
+  const visit = await openConsole(t, node);
+  const { page } = visit;
+  await page.evaluateOnNewDocument(noteIntervals);
+  await page.goto(`${node.client.baseUrl}/triggers/${id}?tab=buffers`);
+  await shows(page, 'No buffer is open now');
+  const polls = (isPolling: boolean): Promise<unknown> =>
+    page.waitForFunction(`[...window.intervals.values()].includes(3_000) === ${isPolling}`);
+  await polls(true);
+
+  const deletions: HTTPRequest[] = [];
+  await page.setRequestInterception(true);
+  page.on('request', (request) => {
+    if (request.method() === 'DELETE') deletions.push(request);
+    else void request.continue();
+  });
+  const begin = async (): Promise<HTTPRequest> => {
+    await page.locator('[role=alertdialog] ::-p-aria([name="Delete"][role="button"])').click();
+    return eventually(() => deletions.pop(), { what: 'the deletion is sent' });
+  };
+  await press(page, 'Delete');
+  const refused = await begin();
+  await polls(false);
+  await refused.respond({
+    status: 503,
+    contentType: 'application/json',
+    body: JSON.stringify({ error: 'service_unavailable', message: 'later' }),
+  });
+  await shows(page, 'Delete failed');
+  await polls(true);
+
+  const deletion = await begin();
+  const read = readPaths(visit);
+  await polls(false);
+  // Whoever comes back to a page has what it shows read again.
+  await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
+  await deletion.continue();
+  await shows(page, 'Shop was deleted');
+  t.deepEqual(
+    read.filter((path) => path.includes(id)),
+    [],
+  );
+  t.deepEqual(
+    visit.problems.filter((problem) => !problem.includes('status of 503')),
+    [],
+  );
 });

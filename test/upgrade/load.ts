@@ -3,18 +3,25 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '../support/clocks/eventually.js';
 import { publishAgent } from '../support/builders/published-agents.js';
+import type { Client } from '../support/clients/client.js';
 import { readTurn, RefusedTurn, type TurnReading } from '../support/clients/turn-reader.js';
 import type { NodeProcess, NodeProcesses } from '../support/servers/nodes.js';
 import { answerJson, startToolServer, type ToolServer } from '../support/servers/tool-servers.js';
 
 export interface LoadParts {
   readonly t: { teardown(work: () => Promise<void>): void };
-  readonly cluster: NodeProcesses;
+  readonly cluster: LoadedCluster;
   /** The nodes that get new requests, as a load balancer sees them. */
-  readonly open: ReadonlySet<NodeProcess>;
+  readonly open: ReadonlySet<Pick<NodeProcess, 'url'>>;
   readonly talkers: number;
   readonly senders: number;
   readonly callers: number;
+  /** A sender whose message nobody acknowledges for so long gives up. */
+  readonly senderPatienceMs?: number;
+}
+
+interface LoadedCluster extends Pick<NodeProcesses, 'bootstrap'> {
+  readonly nodes: readonly Pick<NodeProcess, 'client'>[];
 }
 
 export interface LoadOutcome {
@@ -64,7 +71,7 @@ export class UpgradeLoad {
       // Longer than a drain, so that a turn moves to a node of another version in its midst.
       long: await publish('sim.lorem-40-750'),
     };
-    return new UpgradeLoad(parts, agents, await makeTrigger(first, cluster, receiver), receiver);
+    return new UpgradeLoad(parts, agents, await makeTrigger(first.client, cluster, receiver), receiver);
   }
 
   private constructor(
@@ -80,7 +87,7 @@ export class UpgradeLoad {
     const { talkers, senders, callers } = parts;
     this.#all = Promise.all([
       ...each(talkers, (name) => this.#until(() => this.#talk(name))),
-      ...each(senders, (name) => this.#send(`user-${name}`)),
+      ...each(senders, (name) => this.#noted(this.#send(`user-${name}`))),
       ...each(callers, () => this.#until(() => this.#call())),
     ]);
   }
@@ -92,13 +99,7 @@ export class UpgradeLoad {
   async beginLongTurns(): Promise<void> {
     const before = this.#begun;
     const long = each(6, () => this.#read(this.#agents.long, { message: 'many words' }));
-    this.#long.push(
-      ...long.map((turn) =>
-        turn.catch((error: unknown) => {
-          this.failures.push(error);
-        }),
-      ),
-    );
+    this.#long.push(...long.map((turn) => this.#noted(turn)));
     await eventually(() => this.#begun >= before + long.length, {
       timeoutMs: 30_000,
       what: 'the long turns have begun',
@@ -140,6 +141,11 @@ export class UpgradeLoad {
       refused: this.#refused,
       moved: this.#moved,
     };
+  }
+
+  /** Nobody awaits it before the end, and a rejection without a handler would end the process without its teardown. */
+  async #noted(work: Promise<unknown>): Promise<void> {
+    await work.catch((error: unknown) => this.failures.push(error));
   }
 
   async #until(work: () => Promise<void>): Promise<void> {
@@ -209,7 +215,8 @@ export class UpgradeLoad {
         const answer = await this.#post(this.#hook.path, headers, body).catch(() => undefined);
         return answer?.status === 202;
       };
-      await eventually(isTaken, { timeoutMs: 60_000, everyMs: 200, what: `an acknowledgement of ${id}` });
+      const timeoutMs = this.#parts.senderPatienceMs ?? 60_000;
+      await eventually(isTaken, { timeoutMs, everyMs: 200, what: `an acknowledgement of ${id}` });
       acknowledged.push(id);
       await delay(150);
     }
@@ -265,8 +272,8 @@ function each<Made>(count: number, make: (name: number) => Made): Made[] {
   return Array.from({ length: count }, (_, name) => make(name));
 }
 
-async function makeTrigger(node: NodeProcess, { bootstrap }: NodeProcesses, receiver: ToolServer) {
-  const { status, json, text } = await node.client.call('POST', '/api/triggers', {
+async function makeTrigger(client: Client, { bootstrap }: LoadedCluster, receiver: ToolServer) {
+  const { status, json, text } = await client.call('POST', '/api/triggers', {
     token: bootstrap.access_token,
     tenant: bootstrap.tenant_id,
     body: {

@@ -18,7 +18,7 @@ function mayRetry(failures: number, error: unknown): boolean {
 
 export const queries = new QueryClient({
   defaultOptions: {
-    queries: { retry: mayRetry, staleTime: 5_000, refetchOnWindowFocus: true },
+    queries: { retry: mayRetry, staleTime: 5_000, refetchOnWindowFocus: true, enabled: isRead },
     mutations: { retry: false },
   },
 });
@@ -29,23 +29,50 @@ export function useKey(...rest: readonly unknown[]): readonly unknown[] {
   return [user.id, tenantId ?? 'no tenant', ...rest];
 }
 
-/**
- * After a deletion: reads again what is shown of `lists`, but nothing of `deleted`. The page of the deleted thing stays
- * until the next one is ready, and the API would answer its requests with 404.
- */
-export async function refreshAfterDeletion({ deleted, lists }: Deletion): Promise<void> {
-  const isOf = (keys: readonly QueryKey[]) => (query: Query) =>
-    keys.some((queryKey) => matchQuery({ queryKey }, query));
-  const [isDeleted, isListed] = [isOf(deleted), isOf(lists)];
-  await queries.invalidateQueries({ predicate: isDeleted, refetchType: 'none' });
-  await queries.invalidateQueries({ predicate: (query) => isListed(query) && !isDeleted(query) });
-  queries.removeQueries({ predicate: isDeleted, type: 'inactive' });
-}
-
 /** Keys, each with everything below it. */
 interface Deletion {
   readonly deleted: readonly QueryKey[];
   readonly lists: readonly QueryKey[];
+}
+
+type Chosen = (query: Query) => boolean;
+
+const beingDeleted = new Set<Chosen>();
+
+/** Queries with an `enabled` of their own are read in any case. */
+function isRead(query: Query): boolean {
+  return ![...beingDeleted].some((isDeleted) => isDeleted(query));
+}
+
+/**
+ * Deletes a thing and leaves its page, which `act` does both, and reads again what is shown of `lists`. The page and its
+ * timers stay until the next one is ready, and the API would answer their requests with 404: from before the deletion
+ * nothing of `deleted` is read. If `act` fails, the page goes on.
+ */
+export async function performDeletion(
+  { deleted, lists }: Deletion,
+  act: () => Promise<unknown>,
+): Promise<void> {
+  const isOf =
+    (keys: readonly QueryKey[]): Chosen =>
+    (query) =>
+      keys.some((queryKey) => matchQuery({ queryKey }, query));
+  const [isDeleted, isListed] = [isOf(deleted), isOf(lists)];
+  beingDeleted.add(isDeleted);
+  await queries.cancelQueries({ predicate: isDeleted });
+  // Each change of a query's state makes its observers look again whether their timers shall run.
+  for (const query of queries.getQueryCache().findAll({ predicate: isDeleted }))
+    query.setState({ isInvalidated: true });
+  try {
+    await act();
+  } catch (error) {
+    beingDeleted.delete(isDeleted);
+    void queries.invalidateQueries({ predicate: isDeleted });
+    throw error;
+  }
+  await queries.invalidateQueries({ predicate: (query) => isListed(query) && !isDeleted(query) });
+  beingDeleted.delete(isDeleted);
+  queries.removeQueries({ predicate: isDeleted, type: 'inactive' });
 }
 
 export interface Page<Row> {

@@ -12,6 +12,7 @@ import { createVault } from '../../../src/tenancy/vault/index.js';
 import { insertTenant, keyOf, userOf } from '../builders/callers.js';
 import type { FileDatabase } from '../database/database.js';
 import { knowing, startEdge } from './edge.js';
+import { expectNoFeedProblems } from './feed-problems.js';
 import { newSandbox } from './sandbox.js';
 
 export interface Reply {
@@ -69,7 +70,7 @@ export async function startAgents(
     await sandbox.close();
     await feed.close();
     await store.close();
-    if (problems.length > 0) throw new Error('the feed of changes had problems', { cause: problems[0] });
+    expectNoFeedProblems(problems);
   });
   return {
     store,

@@ -20,6 +20,7 @@ import { apiAt, type ApiAnswer } from '../clients/api.js';
 import { insertTenant, keyOf, userOf } from '../builders/callers.js';
 import type { FileDatabase } from '../database/database.js';
 import { knowing, startEdge } from './edge.js';
+import { expectNoFeedProblems } from './feed-problems.js';
 
 export interface ConsumersBench {
   readonly store: Store;
@@ -77,7 +78,7 @@ export async function startConsumers(database: FileDatabase): Promise<ConsumersB
     await feed.close();
     await opened.close();
     await store.close();
-    if (problems.length > 0) throw new Error('the feed of changes had problems', { cause: problems[0] });
+    expectNoFeedProblems(problems);
   });
   const api = apiAt(edge.url);
   return {

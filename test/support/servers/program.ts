@@ -37,8 +37,10 @@ export function runCommand(
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
-  child.stdout.on('data', (data) => (output += String(data)));
-  child.stderr.on('data', (data) => (output += String(data)));
+  for (const stream of [child.stdout, child.stderr]) {
+    // A character may come in two pieces.
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  }
   return {
     process: child,
     output: () => output,

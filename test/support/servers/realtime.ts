@@ -13,6 +13,7 @@ import { openChangeFeed, openHotReads, openStore, type Store } from '../../../sr
 import { insertTenant, userOf } from '../builders/callers.js';
 import type { FileDatabase } from '../database/database.js';
 import { knowing, startEdge } from './edge.js';
+import { expectNoFeedProblems } from './feed-problems.js';
 import { openEvents, openSocket, type TestSocket, type TestStream } from '../clients/sockets.js';
 
 export interface RealtimeBench {
@@ -64,7 +65,7 @@ export async function startRealtime(
     await feed.close();
     await reads.close();
     await store.close();
-    if (problems.length > 0) throw new Error('a part had problems', { cause: problems[0] });
+    expectNoFeedProblems(problems);
   });
   const as = (scope: TenantScope, role: Role = 'member') => {
     const token = randomUUID();

@@ -32,11 +32,13 @@ export async function startToolServer(
     void serve(request, response);
   });
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const body = await bodyOf(request);
+    if (body === undefined) return;
     const one = {
       method: request.method ?? '',
       path: request.url ?? '',
       headers: request.headers,
-      body: (await buffer(request)).toString('utf8'),
+      body,
     };
     heard.push(one);
     await answer(one, response);
@@ -50,6 +52,16 @@ export async function startToolServer(
       }),
   );
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, heard };
+}
+
+/** Undefined if the client broke off while it sent. */
+async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
+  try {
+    return (await buffer(request)).toString('utf8');
+  } catch (error) {
+    if (request.complete) throw error;
+    return undefined;
+  }
 }
 
 export function answerJson(response: ServerResponse, value: unknown, status = 200): void {

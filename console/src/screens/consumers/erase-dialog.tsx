@@ -5,7 +5,7 @@ import { Dialog } from '../../ui/dialog';
 import { Form } from '../../ui/form/form';
 import { count } from '../../ui/numbers';
 import { succeeded } from '../../ui/toasts';
-import { useConsumerErased } from './use-consumer-events';
+import { useConsumerErasure } from './use-consumer-events';
 
 /** Asks for the key, because nothing brings an erased person back. */
 export function EraseDialog({
@@ -16,7 +16,7 @@ export function EraseDialog({
   readonly onClose: () => void;
 }) {
   const navigate = useNavigate();
-  const refresh = useConsumerErased(consumerKey);
+  const erase = useConsumerErasure(consumerKey);
   return (
     <Dialog
       open
@@ -37,16 +37,18 @@ export function EraseDialog({
         verb="Erase"
         kind="danger"
         actions={<Button onClick={onClose}>Keep</Button>}
-        submit={async () => {
-          const path = { key: consumerKey };
-          const { data } = await take(api.DELETE('/api/v1/consumers/{key}', { params: { path } }));
-          const { sessions, messages } = data;
-          succeeded(
-            'The person was erased',
-            `${count(sessions)} conversations and ${count(messages)} messages.`,
-          );
-          void navigate({ to: '/consumers' }).then(refresh);
-        }}
+        submit={() =>
+          erase(async () => {
+            const path = { key: consumerKey };
+            const { data } = await take(api.DELETE('/api/v1/consumers/{key}', { params: { path } }));
+            const { sessions, messages } = data;
+            succeeded(
+              'The person was erased',
+              `${count(sessions)} conversations and ${count(messages)} messages.`,
+            );
+            await navigate({ to: '/consumers' });
+          })
+        }
       />
     </Dialog>
   );

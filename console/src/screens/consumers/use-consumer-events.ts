@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { refreshAfterDeletion, useKey } from '../../api/queries';
+import { performDeletion, useKey } from '../../api/queries';
 import { useRealtime } from '../../api/realtime';
 
 /** Reads consumers again when one was denied or allowed, here or elsewhere; without a key: whichever. */
@@ -33,9 +33,9 @@ export function useConsumersChanged(consumerKey: string): () => void {
   };
 }
 
-/** After the erasure of the person by this page. */
-export function useConsumerErased(consumerKey: string): () => Promise<void> {
+/** The erasure of the person by this page, which `act` does and leads away. */
+export function useConsumerErasure(consumerKey: string): (act: () => Promise<void>) => Promise<void> {
   const deleted = [useKey('consumer', consumerKey), useKey('consumer memory', consumerKey)];
   const lists = [useKey('consumers'), useKey('denylist')];
-  return () => refreshAfterDeletion({ deleted, lists });
+  return (act) => performDeletion({ deleted, lists }, act);
 }

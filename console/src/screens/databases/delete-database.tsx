@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, take } from '../../api/client';
-import { refreshAfterDeletion, useKey } from '../../api/queries';
+import { performDeletion, useKey } from '../../api/queries';
 import { Button } from '../../ui/button';
 import { Confirm } from '../../ui/confirm';
 import { succeeded } from '../../ui/toasts';
@@ -23,9 +23,10 @@ export function DeleteDatabase({ database: { id, name } }: { readonly database: 
         title={`Delete ${name}?`}
         verb={uses.length > 0 ? 'Delete although it is used' : 'Delete'}
         action={async () => {
-          await take(api.DELETE('/api/database-configs/{id}', { params: { path: { id } } }));
-          await navigate({ to: '/databases' });
-          await refreshAfterDeletion({ deleted: [key], lists: [listKey] });
+          await performDeletion({ deleted: [key], lists: [listKey] }, async () => {
+            await take(api.DELETE('/api/database-configs/{id}', { params: { path: { id } } }));
+            await navigate({ to: '/databases' });
+          });
           succeeded('The database was deleted', name);
         }}
       >

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, take } from '../../api/client';
-import { refreshAfterDeletion, useKey } from '../../api/queries';
+import { performDeletion, useKey } from '../../api/queries';
 import { useAllowed } from '../../session/use-session';
 import { Button } from '../../ui/button';
 import { Confirm } from '../../ui/confirm';
@@ -127,9 +127,10 @@ function DeleteSecret({
         verb={isUsed ? 'Delete although it is used' : 'Delete'}
         action={async () => {
           const params = { path: { id }, query: isUsed ? { force: true } : {} };
-          await take(api.DELETE('/api/secrets/{id}', { params }));
-          onDeleted();
-          await refreshAfterDeletion({ deleted: [key], lists: [listKey] });
+          await performDeletion({ deleted: [key], lists: [listKey] }, async () => {
+            await take(api.DELETE('/api/secrets/{id}', { params }));
+            onDeleted();
+          });
           succeeded('The secret was deleted', name);
         }}
       >

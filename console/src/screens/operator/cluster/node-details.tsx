@@ -47,7 +47,7 @@ export function NodeDetails({
             name="Count"
             figures={Object.entries(node.counts).filter(([, figure]) => figure > 0)}
           />
-          {node.standing === 'member' && cluster.nodes.length > 1 && <Drain process={process} />}
+          <Drain process={process} isOffered={node.standing === 'member' && cluster.nodes.length > 1} />
         </div>
       )}
     </Dialog>
@@ -150,9 +150,11 @@ function Epochs({ node: { epochs } }: { readonly node: ClusterNode }) {
   );
 }
 
-function Drain({ process }: { readonly process: string }) {
+/** What is asked already stays while the node is listed, whatever a reading says of it: the server decides. */
+function Drain({ process, isOffered }: { readonly process: string; readonly isOffered: boolean }) {
   const [asked, setAsked] = useState(false);
   const refresh = useRefresh('cluster');
+  if (!isOffered && !asked) return null;
   return (
     <div className="flex flex-wrap items-center gap-3 border-t border-line pt-4">
       <p className="min-w-0 flex-1 basis-60 text-sm text-muted">

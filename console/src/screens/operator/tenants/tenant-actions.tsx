@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { take } from '../../../api/client';
-import { refreshAfterDeletion } from '../../../api/queries';
+import { performDeletion } from '../../../api/queries';
 import { Button } from '../../../ui/button';
 import { Confirm } from '../../../ui/confirm';
 import { TextField } from '../../../ui/field';
@@ -128,11 +128,12 @@ function Delete({ tenant: { id, name }, onClose, onDeleted }: Question & { reado
       title={`Delete ${name} and everything in it?`}
       verb="Delete everything"
       action={async () => {
-        const params = { path: { id } };
-        await take(operatorApi.DELETE('/api/v1/operator/tenants/{id}', { params, body: { confirm } }));
-        onDeleted();
         const deleted = [operatorKey('tenants', 'one', id)];
-        await refreshAfterDeletion({ deleted, lists: [operatorKey('tenants')] });
+        await performDeletion({ deleted, lists: [operatorKey('tenants')] }, async () => {
+          const params = { path: { id } };
+          await take(operatorApi.DELETE('/api/v1/operator/tenants/{id}', { params, body: { confirm } }));
+          onDeleted();
+        });
         succeeded('The tenant is being deleted', name);
       }}
     >

@@ -2,7 +2,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, take } from '../../../api/client';
-import { queries, refreshAfterDeletion, useKey } from '../../../api/queries';
+import { performDeletion, queries, useKey } from '../../../api/queries';
 import { useAllowed } from '../../../session/use-session';
 import { Button } from '../../../ui/button';
 import { Confirm } from '../../../ui/confirm';
@@ -44,9 +44,10 @@ export function TriggerActions({ trigger: { id, name, enabled } }: { readonly tr
         title={`Delete ${name}?`}
         verb="Delete"
         action={async () => {
-          await take(api.DELETE('/api/triggers/{id}', params));
-          await navigate({ to: '/triggers' });
-          await refreshAfterDeletion({ deleted: [key], lists: [listKey] });
+          await performDeletion({ deleted: [key], lists: [listKey] }, async () => {
+            await take(api.DELETE('/api/triggers/{id}', params));
+            await navigate({ to: '/triggers' });
+          });
           succeeded(`${name} was deleted`);
         }}
       >
