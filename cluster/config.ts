@@ -191,6 +191,11 @@ const settings = {
     'count',
     'actors in memory; beyond this the least recently used idle actor is evicted',
   ),
+  residentBytesMax: setting(
+    268_435_456,
+    'bytes',
+    'what the actors in memory hold by their own account; beyond this the least recently used idle ones are evicted',
+  ),
   activationsMax: setting(64, 'count', 'concurrent loads: taking over many actors must not flood the store'),
   activationQueueMax: setting(20_000, 'count', 'loads that may wait'),
   answerMemoryMs: setting(

@@ -12,6 +12,7 @@ import { deactivated, leaving, type Activation, type EndReason, type Instance, t
 import { endError, loadError, withNotBegun } from './end-error.js';
 import { LoadLimiter } from './load-limiter.js';
 import { MessageLoop } from './message-loop.js';
+import { ResidentBytes } from './resident-bytes.js';
 import { Residents, type ActorEpoch } from './residents.js';
 import type { NoteQueue } from '../measures/queues.js';
 import type { TableHost } from './table-host.js';
@@ -49,6 +50,7 @@ export class ActorTable {
   };
   /** Shared by all activations, so that each stays small. */
   readonly #context: ActivationContext;
+  readonly #bytes: ResidentBytes;
   #residents = 0;
   #sweep: Timer | undefined;
 
@@ -74,7 +76,9 @@ export class ActorTable {
       mayAct: () => host.mayAct(),
       effectsClear: (address, signal) => host.effectsClear(address, signal),
       end: (cell, reason) => this.#end(cell, reason),
+      holds: (cell, bytes) => this.#bytes.set(cell, bytes),
     };
+    this.#bytes = new ResidentBytes(config.residentBytesMax, () => this.#evict(holdsIdly));
     this.#clock = new LoopClock(time);
     this.#loop = new MessageLoop(config, time, this.#clock, {
       forward: (cell, process, call) => host.forward(addressOf(cell), process, call),
@@ -213,7 +217,7 @@ export class ActorTable {
   }
 
   #activate(cells: KindCells, text: string, slot: Slot, call: Call): Cell | undefined {
-    if (this.#residents >= this.#config.residentsMax && !this.#evict()) {
+    if (this.#residents >= this.#config.residentsMax && !this.#evict(isIdle)) {
       this.#loop.refuse(call, 'the actor limit (residentsMax) is reached and no actor is idle');
       return undefined;
     }
@@ -343,6 +347,7 @@ export class ActorTable {
     const cells = this.#cellsOf(cell.kind.name);
     cells.cells.delete(cell.text);
     cells.residents.remove(cell);
+    this.#bytes.remove(cell);
     this.#residents -= 1;
     this.#counts.ended[reason] = (this.#counts.ended[reason] ?? 0) + 1;
     cell.abortLoading();
@@ -356,9 +361,9 @@ export class ActorTable {
     instance?.[deactivated]?.(reason);
   }
 
-  #evict(): boolean {
+  #evict(suits: (cell: Cell) => boolean): boolean {
     for (const { residents } of this.#kinds.values()) {
-      const cell = residents.findOldest(isIdle, evictionDepth);
+      const cell = residents.findOldest(suits, evictionDepth);
       if (cell === undefined) continue;
       this.#end(cell, 'cap');
       return true;
@@ -372,7 +377,7 @@ export class ActorTable {
       let cell = residents.oldest;
       while (cell !== undefined && tick - cell.usedAt >= idleTicks) {
         const following: Cell | undefined = cell.newer;
-        if (isIdle(cell)) this.#end(cell, 'idle');
+        if (cell.isIdle) this.#end(cell, 'idle');
         else residents.touch(cell, tick);
         cell = following;
       }
@@ -389,6 +394,5 @@ function discard({ instance, holder }: { instance: Instance; holder: Cell['holde
   instance[deactivated]?.('moved');
 }
 
-function isIdle(cell: Cell): boolean {
-  return cell.state === 'ready' && !cell.busy && cell.waiting === 0;
-}
+const isIdle = (cell: Cell): boolean => cell.isIdle;
+const holdsIdly = (cell: Cell): boolean => cell.isIdle && cell.bytes > 0;

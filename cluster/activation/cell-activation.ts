@@ -8,6 +8,7 @@ export interface ActivationContext {
   mayAct(): boolean;
   effectsClear(address: ActorAddress, signal: AbortSignal): Promise<void>;
   end(cell: Cell, reason: EndReason): void;
+  holds(cell: Cell, bytes: number): void;
 }
 
 /** An actor's view of its own activation. Two pointers per actor; everything else is shared. */
@@ -46,6 +47,10 @@ export class CellActivation implements Activation {
 
   effectsClear(signal: AbortSignal): Promise<void> {
     return this.#context.effectsClear(this.address, signal);
+  }
+
+  holds(bytes: number): void {
+    this.#context.holds(this.#cell, bytes);
   }
 }
 

@@ -36,6 +36,8 @@ export class Cell {
   queued = false;
   /** Tick of the last call. */
   usedAt = -1;
+  /** What the actor holds by its own account. */
+  bytes = 0;
   older: Cell | undefined = undefined;
   newer: Cell | undefined = undefined;
   #extra: RareFields | undefined = undefined;
@@ -70,6 +72,11 @@ export class Cell {
 
   get waiting(): number {
     return this.mailbox?.waiting ?? 0;
+  }
+
+  /** Whether it may leave memory. */
+  get isIdle(): boolean {
+    return this.#state === 'ready' && !this.busy && this.waiting === 0;
   }
 
   get extra(): RareFields {

@@ -41,6 +41,8 @@ export interface Activation {
   mayAct(): boolean;
   /** Resolves when no earlier owner that has left the view can still run the actor (protocol 2.4). */
   effectsClear(signal: AbortSignal): Promise<void>;
+  /** Tells how many bytes the actor holds now, beside what each actor does: the node bounds what all of them hold. */
+  holds(bytes: number): void;
 }
 
 export interface DurableActivation<Loaded, Write, Result> extends Activation {
@@ -190,6 +192,10 @@ class FencedActivation<Loaded, Write, Result> implements DurableActivation<Loade
 
   effectsClear(signal: AbortSignal): Promise<void> {
     return this.#host.effectsClear(signal);
+  }
+
+  holds(bytes: number): void {
+    this.#host.holds(bytes);
   }
 
   write(write: Write, options?: { readonly stamp?: BusyStamp }): Promise<Committed<Result>> {

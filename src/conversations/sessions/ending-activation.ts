@@ -45,6 +45,10 @@ export class EndingActivation implements SessionActivation {
     return this.#inner.effectsClear(signal);
   }
 
+  holds(bytes: number): void {
+    this.#inner.holds(bytes);
+  }
+
   stamp(...[stamp]: Parameters<SessionActivation['stamp']>): Promise<void> {
     return this.#inner.stamp(stamp);
   }

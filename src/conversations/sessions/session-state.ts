@@ -6,6 +6,8 @@ import type { ExecutionRow, MessageRow, SessionLoaded, SessionRow } from './rows
 /** Limits of an actor's memory, in messages and characters: thousands of sessions are in memory. */
 const tailMax = 100;
 const tailCharactersMax = 500_000;
+/** V8 takes one byte for each character of a text without any beyond Latin-1, otherwise two. */
+const bytesOfCharacterMax = 2;
 /** Finished turns whose events stay in memory for the session's monitors. */
 const finishedMax = 4;
 /** Ids of finished turns that are recognized without a query. */
@@ -25,13 +27,15 @@ export class SessionState {
   #knowsAllEnded: boolean;
   readonly #listeners = new Set<() => void>();
   #tail: MessageRow[];
-  #tailCharacters: number;
+  #tailCharacters = 0;
+  readonly #holds: (bytes: number) => void;
 
-  constructor(loaded: SessionLoaded, epoch: number, time: Time) {
+  constructor(loaded: SessionLoaded, epoch: number, time: Time, holds: (bytes: number) => void) {
     this.session = countedSession(loaded);
     this.#knowsAllEnded = loaded.session === undefined;
+    this.#holds = holds;
     this.#tail = bounded(loaded.messages);
-    this.#tailCharacters = charactersOf(this.#tail);
+    this.#count(charactersOf(this.#tail));
     this.readers = new Readers(time);
     for (const row of loaded.unfinished) {
       const steps = loaded.steps.filter(({ execution_id: id }) => id === row.id);
@@ -115,10 +119,9 @@ export class SessionState {
 
   remember(messages: readonly MessageRow[]): void {
     for (const message of messages) this.#tail.push(message);
-    this.#tailCharacters += charactersOf(messages);
-    if (this.#tail.length <= tailMax && this.#tailCharacters <= tailCharactersMax) return;
-    this.#tail = bounded(this.#tail);
-    this.#tailCharacters = charactersOf(this.#tail);
+    const characters = this.#tailCharacters + charactersOf(messages);
+    if (this.#tail.length <= tailMax && characters <= tailCharactersMax) return this.#count(characters);
+    this.replaceTail(this.#tail);
   }
 
   /** Leaves out the messages of an erased person and their turns. */
@@ -131,13 +134,18 @@ export class SessionState {
 
   replaceTail(messages: readonly MessageRow[]): void {
     this.#tail = bounded(messages);
-    this.#tailCharacters = charactersOf(this.#tail);
+    this.#count(charactersOf(this.#tail));
+  }
+
+  #count(characters: number): void {
+    this.#tailCharacters = characters;
+    this.#holds(characters * bytesOfCharacterMax);
   }
 
   forgetAll(): void {
     this.session = undefined;
     this.#tail = [];
-    this.#tailCharacters = 0;
+    this.#count(0);
     this.#turns.clear();
     this.#finished.length = 0;
     this.wake();
@@ -170,13 +178,22 @@ function countedSession({ session, messages, unfinished }: SessionLoaded): Sessi
 /** The newest messages within the limits, but always the last one. */
 function bounded(messages: readonly MessageRow[]): MessageRow[] {
   let characters = 0;
-  const older = messages.slice(-tailMax).findLastIndex(({ content }, at, all) => {
-    characters += content.length;
+  const older = messages.slice(-tailMax).findLastIndex((message, at, all) => {
+    characters += charactersIn(message);
     return characters > tailCharactersMax && at < all.length - 1;
   });
   return messages.slice(-tailMax).slice(older + 1);
 }
 
 function charactersOf(messages: readonly MessageRow[]): number {
-  return messages.reduce((sum, { content }) => sum + content.length, 0);
+  return messages.reduce((sum, message) => sum + charactersIn(message), 0);
+}
+
+function charactersIn({ content, declared_context: context, metadata }: MessageRow): number {
+  return content.length + charactersAsJson(context) + charactersAsJson(metadata);
+}
+
+/** Most messages have neither a context nor metadata. */
+function charactersAsJson(value: object | null): number {
+  return value === null || Object.keys(value).length === 0 ? 0 : JSON.stringify(value).length;
 }

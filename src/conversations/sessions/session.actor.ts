@@ -119,7 +119,9 @@ class SessionActor {
   constructor(activation: PlainActivation, parts: SessionActorParts) {
     this.#activation = new EndingActivation(activation);
     this.#parts = parts;
-    this.#state = new SessionState(activation.loaded, activation.epoch, parts.time);
+    this.#state = new SessionState(activation.loaded, activation.epoch, parts.time, (bytes) =>
+      activation.holds(bytes),
+    );
     this.#worker = new TurnWorker(this.#state, this.#activation, parts);
     for (const turn of this.#state.queue) {
       if (turn.row.status !== 'waiting') continue;

@@ -8,6 +8,8 @@ const moving = {
   ],
 };
 
+const evicting = { tests: ['test/unit/cluster/eviction.test.ts'] };
+
 /** Actors in memory, and their moves. */
 export const actors = [
   ...mutantsOf(
@@ -131,6 +133,36 @@ export const actors = [
       },
     ],
     moving,
+  ),
+  ...mutantsOf(
+    'cluster/activation/actor-table.ts',
+    [
+      {
+        id: 'ended-actor-keeps-its-bytes',
+        rule: 'An actor that has left memory holds nothing.',
+        find: `    this.#bytes.remove(cell);`,
+        replace: `    void this.#bytes;`,
+      },
+      {
+        id: 'empty-actors-evicted-for-bytes',
+        rule: 'An actor that holds nothing makes no room for bytes.',
+        find: `cell.isIdle && cell.bytes > 0;`,
+        replace: `cell.isIdle;`,
+      },
+    ],
+    evicting,
+  ),
+  ...mutantsOf(
+    'cluster/activation/resident-bytes.ts',
+    [
+      {
+        id: 'held-bytes-unbounded',
+        rule: 'What the actors of a node hold is bounded.',
+        find: `    while (this.#sum > this.#max) if`,
+        replace: `    while (this.#sum > this.#max * 1_000) if`,
+      },
+    ],
+    evicting,
   ),
   ...mutantsOf(
     'cluster/activation/message-loop.ts',

@@ -32,6 +32,7 @@ import { agentOf, type TurnsBench } from '../builders/turns.js';
 
 export interface SessionNode {
   readonly session: Reference<SessionService>;
+  another(sessionId: string): Reference<SessionService>;
   /** How many actors are in its memory. */
   residents(): number;
   /** Waits for running turns, unless the signal aborts the wait. */
@@ -108,7 +109,8 @@ export async function startSessionNode(options: SessionNodeOptions): Promise<Ses
   const kind = sessionKind(commits, self, options);
   const { node, stop } = await openLoneNode({ kinds: [kind], process: processId(name), config });
   return {
-    session: node.actor(kind, bench.scope.tenantId, sessionId),
+    session: self(bench.scope.tenantId, sessionId),
+    another: (other) => self(bench.scope.tenantId, other),
     residents: () => node.describe().residents,
     async stop(signal) {
       await stop(signal);

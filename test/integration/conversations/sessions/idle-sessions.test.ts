@@ -16,7 +16,7 @@ const database = databaseOfFile(test);
 
 type Turn = Parameters<SessionNode['session']['run']>[0];
 
-async function run({ session }: SessionNode, turn: Turn): Promise<readonly string[]> {
+async function run(session: SessionNode['session'], turn: Turn): Promise<readonly string[]> {
   const types: string[] = [];
   for await (const { events } of session.run(turn, { deadlineMs: 30_000 })) {
     types.push(...events.map(({ event }) => event?.$case ?? ''));
@@ -38,7 +38,28 @@ test('a session without turns leaves memory after the idle time of actors, and t
   });
   t.teardown(() => node.stop());
   for (let turn = 0; turn < 2; turn += 1) {
-    t.is((await run(node, turnOf(agent, randomUUID()))).at(-1), 'done');
+    t.is((await run(node.session, turnOf(agent, randomUUID()))).at(-1), 'done');
     t.true(await eventually(() => node.residents() === 0, { timeoutMs: 30_000 }));
+  }
+});
+
+test('sessions that hold too much text leave memory before their time', async (t) => {
+  const bench = await startTurns(database);
+  const agent = await echoingAgent(bench);
+  const node = await startSessionNode({
+    databaseUrl: database.url,
+    bench,
+    agent,
+    sessionId: randomUUID(),
+    name: 'full',
+    // The words of one turn fit, those of two sessions do not.
+    config: { residentBytesMax: 150 },
+  });
+  t.teardown(() => node.stop());
+  const sessions = Array.from({ length: 4 }, () => node.another(randomUUID()));
+  for (const session of [...sessions, ...sessions]) {
+    t.is((await run(session, turnOf(agent, randomUUID()))).at(-1), 'done');
+    // The one before it, if it was still busy with its end when this one counted its words.
+    t.true(node.residents() <= 2, `${node.residents()} sessions`);
   }
 });

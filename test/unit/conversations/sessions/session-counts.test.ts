@@ -50,7 +50,12 @@ function execution(arrival: number): ExecutionRow {
 }
 
 function countsOf(loaded: Omit<SessionLoaded, 'steps' | 'approvals'>): readonly (number | undefined)[] {
-  const { session } = new SessionState({ ...loaded, steps: [], approvals: [] }, 1, systemTime);
+  const { session } = new SessionState(
+    { ...loaded, steps: [], approvals: [] },
+    1,
+    systemTime,
+    () => undefined,
+  );
   return [session?.last_message, session?.last_arrival];
 }
 
@@ -64,4 +69,21 @@ test('a session with ended turns continues from its row', (t) => {
   const session = { ...row, last_message: 7, last_arrival: 4 };
   t.deepEqual(countsOf({ session, messages: [message(6), message(7)], unfinished: [] }), [7, 4]);
   t.deepEqual(countsOf({ session, messages: [], unfinished: [] }), [7, 4]);
+});
+
+test('a session says how many bytes it holds of its messages, with their context and metadata', (t) => {
+  const held: number[] = [];
+  const messages = [message(1), { ...message(2), declared_context: { page: 'a' }, metadata: { b: 1 } }];
+  const loaded = { session: row, messages, unfinished: [], steps: [], approvals: [] };
+  const state = new SessionState(loaded, 1, systemTime, (bytes) => held.push(bytes));
+  // {"page":"a"} and {"b":1}
+  t.deepEqual(held, [2 * (5 + 5 + 12 + 7)]);
+  state.remember([message(3)]);
+  t.is(held.at(-1), 2 * (5 + 5 + 12 + 7 + 5));
+  state.remember([{ ...message(4), content: 'x'.repeat(499_990) }]);
+  t.is(held.at(-1), 2 * (499_990 + 5), 'the newest within the limit are kept');
+  state.replaceTail([message(3)]);
+  t.is(held.at(-1), 2 * 5);
+  state.forgetAll();
+  t.is(held.at(-1), 0);
 });
