@@ -40,7 +40,7 @@ export async function* callStream(
       const event = JSON.parse(data) as CallEvent;
       yield event;
       if (event.done) return;
-      // Pieces that had arrived before are still there; who has left gets none of them.
+      // Pieces that arrived before the abort are still buffered; a reader that has left gets none of them.
       signal?.throwIfAborted();
     }
   } catch (cause) {

@@ -72,7 +72,7 @@ export async function* resumingFrames(
           if (kind === undefined) continue;
           yield frame;
           if (kind === 'last') return;
-          // Frames that had arrived before are still there; who has left gets none of them.
+          // Frames that arrived before the abort are still buffered; a reader that has left gets none of them.
           signal?.throwIfAborted();
         }
       }

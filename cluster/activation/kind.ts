@@ -41,7 +41,7 @@ export interface Activation {
   mayAct(): boolean;
   /** Resolves when no earlier owner that has left the view can still run the actor (protocol 2.4). */
   effectsClear(signal: AbortSignal): Promise<void>;
-  /** Tells how many bytes the actor holds now, beside what each actor does: the node bounds what all of them hold. */
+  /** Tells how many bytes the actor's state takes now. The node bounds the sum over all actors (`residentBytesMax`). */
   holds(bytes: number): void;
 }
 

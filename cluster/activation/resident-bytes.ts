@@ -15,10 +15,6 @@ export class ResidentBytes {
     this.#evictOne = evictOne;
   }
 
-  get sum(): number {
-    return this.#sum;
-  }
-
   set(cell: Cell, bytes: number): void {
     if (cell.state === 'gone') return;
     this.#sum += bytes - cell.bytes;

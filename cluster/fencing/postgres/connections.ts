@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { ClusterError } from '../../errors.js';
+import { isStatementError } from './failures.js';
 
 export interface ConnectionsOptions {
   readonly databaseUrl: string;
@@ -70,7 +71,7 @@ export class Connections {
       return result;
     } catch (error) {
       // A refused statement leaves the connection usable, possibly with an open transaction.
-      if (error instanceof pg.DatabaseError && error.severity === 'ERROR') isSound = await rolledBack(client);
+      if (isStatementError(error)) isSound = await rolledBack(client);
       throw error;
     } finally {
       this.#giveBack(client, isSound);

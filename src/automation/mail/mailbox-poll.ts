@@ -25,8 +25,8 @@ const takingMs = 8_000;
 /** `windowsMax` windows cover more numbers than any server has; the answer for one window is 40 KB. */
 const searchBytesMax = 4 * 1024 * 1024;
 /**
- * So often a mail is read that takes too long. A busy machine gets to read it within that, and a mail made to take long
- * does not keep the mails behind it waiting for ever.
+ * Maximum of polls that read a mail that takes too long. A busy machine reads a good mail within them, and a mail made to
+ * take long does not keep the mails behind it waiting for ever.
  */
 const slowTriesMax = 3;
 const dayMs = 86_400_000;
@@ -128,7 +128,7 @@ export class MailboxPoll {
       lastUid = uid;
       taken += 1;
     }
-    // A busy machine gets until the next poll.
+    // The next poll tries again: a poll at once would meet the same busy machine.
     const more = slow === undefined && (news.more || taken < news.uids.length);
     const position = { validity, last_uid: lastUid, slow };
     const state = { about: before.about, ...position, began_ms: beganMs, looked_ms: nowMs };

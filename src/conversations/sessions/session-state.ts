@@ -6,7 +6,7 @@ import type { ExecutionRow, MessageRow, SessionLoaded, SessionRow } from './rows
 /** Limits of an actor's memory, in messages and characters: thousands of sessions are in memory. */
 const tailMax = 100;
 const tailCharactersMax = 500_000;
-/** V8 takes one byte for each character of a text without any beyond Latin-1, otherwise two. */
+/** V8 stores a text in one byte for each character if all are Latin-1, otherwise in two. */
 const bytesOfCharacterMax = 2;
 /** Finished turns whose events stay in memory for the session's monitors. */
 const finishedMax = 4;
