@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { Page } from 'puppeteer-core';
+import type { HTTPRequest, Page } from 'puppeteer-core';
 import {
   axe,
   type ConsoleVisit,
@@ -10,6 +10,7 @@ import {
   shows,
 } from '../support/clients/console.js';
 import { asMember } from '../support/clients/console-people.js';
+import { click, fillIn } from '../support/clients/pointer.js';
 import { eventually } from '../support/clocks/eventually.js';
 import type { TenantNode } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
@@ -19,7 +20,7 @@ const shared = sharedNode(test);
 
 /** Long texts: React does not see a value that a script sets. */
 async function type(page: Page, selector: string, text: string): Promise<void> {
-  await page.locator(selector).click();
+  await click(page, selector);
   await page.keyboard.sendCharacter(text);
 }
 
@@ -30,7 +31,7 @@ function forgetRefusals({ problems }: ConsoleVisit): void {
 }
 
 async function ask(page: Page, question: string): Promise<void> {
-  await page.locator('textarea[aria-label="Message"]').fill(question);
+  await fillIn(page, 'textarea[aria-label="Message"]', question);
   await page.focus('textarea[aria-label="Message"]');
   await page.keyboard.press('Enter');
 }
@@ -61,14 +62,14 @@ test.serial('an agent is made, written, tried, published, compared and rolled ba
   t.deepEqual(await axe(page), []);
 
   await press(page, 'Model', 'tab');
-  await page.locator('[role=tabpanel] select').fill('sim.echo');
+  await fillIn(page, '[role=tabpanel] select', 'sim.echo');
   await press(page, 'Save');
   await shows(page, 'The working copy is saved');
   await page.waitForFunction(`!document.body.innerText.includes('Not saved')`);
   await press(page, 'Publish');
   await shows(page, 'Every check passed.');
   t.deepEqual(await axe(page), []);
-  await page.locator('[role=dialog] ::-p-aria([name="Publish"][role="button"])').click();
+  await click(page, '[role=dialog] ::-p-aria([name="Publish"][role="button"])');
   await shows(page, 'version 1 serves');
 
   await page.select('select[aria-label="What answers"]', 'published');
@@ -85,8 +86,36 @@ test.serial('an agent is made, written, tried, published, compared and rolled ba
   t.is(await page.evaluate('location.search'), '?tab=versions&version=1', 'the comparison is a link');
   t.deepEqual(await axe(page), []);
   await press(page, 'Roll back');
-  await page.locator('[role=alertdialog] ::-p-aria([name="Roll back"][role="button"])').click();
+  await click(page, '[role=alertdialog] ::-p-aria([name="Roll back"][role="button"])');
   await shows(page, 'version 2 serves');
+  expectNoConsoleErrors(t, visit);
+});
+
+test.serial('what is written while a save is under way stays, and is not saved', async (t) => {
+  const node = await shared.tenant(t);
+  const agent = await agentOf(node, 'written-on');
+  const visit = await openConsole(t, node, `/agents/${agent}`);
+  const { page } = visit;
+  const isSave = (request: HTTPRequest): boolean => request.method() === 'PATCH';
+  let release = (): void => undefined;
+  await page.setRequestInterception(true);
+  page.on('request', (request) => {
+    if (isSave(request)) release = () => void request.continue();
+    else void request.continue();
+  });
+  await type(page, '[aria-label="System prompt"]', 'Saved.');
+  const sent = page.waitForRequest(isSave);
+  await press(page, 'Save');
+  await sent;
+  await type(page, '[aria-label="System prompt"]', ' Written after.');
+  await shows(page, '21 of 100,000 characters');
+  release();
+  await shows(page, 'The working copy is saved');
+  await page.waitForFunction(`![...document.querySelectorAll('button')].some((one) => one.ariaBusy)`);
+  await shows(page, 'Not saved');
+  await shows(page, '21 of 100,000 characters');
+  await press(page, 'Discard');
+  await shows(page, '6 of 100,000 characters');
   expectNoConsoleErrors(t, visit);
 });
 
@@ -136,7 +165,7 @@ test.serial(
     await press(page, 'All');
     await press(page, 'Add 2 tools');
     await page.waitForSelector('article[aria-label="createOrder"]');
-    await page.locator('article[aria-label="getOrder"] ::-p-text(Try)').click();
+    await click(page, 'article[aria-label="getOrder"] ::-p-text(Try)');
     await press(page, 'Call the tool');
     await shows(page, 'GET /orders/a1');
     t.deepEqual(await axe(page), []);
@@ -146,7 +175,7 @@ test.serial(
       ['GET /orders/a1'],
     );
 
-    await page.locator('article[aria-label="createOrder"] ::-p-text(Edit)').click();
+    await click(page, 'article[aria-label="createOrder"] ::-p-text(Edit)');
     await fill(page, 'Address', 'ftp://nowhere');
     await press(page, 'Save tool');
     await shows(page, 'must be an http or https URL');

@@ -9,6 +9,7 @@ import {
   press,
   shows,
 } from '../support/clients/console.js';
+import { fillIn } from '../support/clients/pointer.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 
 const shared = sharedNode(test);
@@ -36,7 +37,7 @@ test.serial('a change is found in the audit with its fields', async (t) => {
     201,
   );
   await shows(page, 'secrets.create');
-  await page.locator('::-p-aria([name="Action"][role="searchbox"])').fill('nothing.done');
+  await fillIn(page, '::-p-aria([name="Action"][role="searchbox"])', 'nothing.done');
   await shows(page, 'No entry matches');
   t.regex(page.url(), /action=nothing/, 'the filter is in the address');
   await fitsPhone(page);

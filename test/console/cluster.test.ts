@@ -4,6 +4,7 @@ import type { Page } from 'puppeteer-core';
 import { OperationTable } from '../../src/http/operations/index.js';
 import { Client, type Json } from '../support/clients/client.js';
 import { axe, fitsPhone, press, shows, visitConsole } from '../support/clients/console.js';
+import { click, fillIn } from '../support/clients/pointer.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { startBalancer } from '../support/servers/balancer.js';
 import { operatorToken } from '../support/servers/node.js';
@@ -41,7 +42,7 @@ test.serial('the cluster screen goes on while one node is killed and another dra
   );
   const atBalancer = { bootstrap, client: new Client(balancer.url, new OperationTable([])) };
   const { page, problems } = await visitConsole(t, atBalancer, '/operator');
-  await page.locator('input[name=token]').fill(operatorToken);
+  await fillIn(page, 'input[name=token]', operatorToken);
   await press(page, 'Sign in');
   await shows(page, '3 nodes');
   // A node that answers late is shown as unreachable until the next reading.
@@ -77,7 +78,7 @@ test.serial('the cluster screen goes on while one node is killed and another dra
   // Short ones, so that both nodes have actors to show.
   await Promise.all(talks(bootstrap.agent_id));
   const index = (await rows(page)).findIndex((row) => row.includes('node-2'));
-  await page.locator(`[aria-label="Nodes"] tbody tr:nth-child(${index + 1}) button`).click();
+  await click(page, `[aria-label="Nodes"] tbody tr:nth-child(${index + 1}) button`);
   await shows(page, 'Epochs of actors');
   t.deepEqual(await axe(page), []);
   // The long ones begin just before the drain, which is to find them running however slow the checks were.
@@ -91,7 +92,7 @@ test.serial('the cluster screen goes on while one node is killed and another dra
   );
   await press(page, 'Drain');
   await shows(page, 'A supervisor may start it again');
-  await page.locator('[role=alertdialog] button:last-of-type').click();
+  await click(page, '[role=alertdialog] button:last-of-type');
   await shows(page, 'The node leaves');
   await eventually(async () => (await rows(page)).some((row) => row.includes('leaving')), {
     timeoutMs: 30_000,

@@ -11,6 +11,7 @@ import {
   readPaths,
   shows,
 } from '../support/clients/console.js';
+import { click, fillIn } from '../support/clients/pointer.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 
 const shared = sharedNode(test);
@@ -27,15 +28,15 @@ test.serial('a person is found, denied, allowed again and erased', async (t) => 
   const { page } = visit;
   await shows(page, 'grace');
   t.deepEqual(await axe(page), []);
-  await page.locator('::-p-aria([name="Search keys and names"][role="searchbox"])').fill('lovelace');
+  await fillIn(page, '::-p-aria([name="Search keys and names"][role="searchbox"])', 'lovelace');
   await page.waitForFunction(`!document.body.innerText.includes('grace')`);
   t.regex(page.url(), /words=lovelace/, 'the filter is in the address');
-  await page.locator('table a').click();
+  await click(page, 'table a');
   await shows(page, 'What agents remember');
   t.deepEqual(await axe(page), []);
   await press(page, 'Deny');
   await fill(page, 'Reason', 'asked for it');
-  await page.locator('[role="dialog"] button[type="submit"]').click();
+  await click(page, '[role="dialog"] button[type="submit"]');
   await shows(page, 'asked for it');
   const denied = await asOwner(node, 'GET', '/api/v1/denylist');
   t.like(denied.json.data[0], { consumer_key: 'ada/lovelace', blocked_reason: 'asked for it' });
@@ -48,7 +49,7 @@ test.serial('a person is found, denied, allowed again and erased', async (t) => 
   t.deepEqual(await axe(page), []);
   await press(page, 'Deny a person');
   await fill(page, 'Consumer key', 'never-seen');
-  await page.locator('[role="dialog"] button[type="submit"]').click();
+  await click(page, '[role="dialog"] button[type="submit"]');
   await shows(page, 'never-seen is denied');
   await fitsPhone(page);
 
@@ -59,7 +60,7 @@ test.serial('a person is found, denied, allowed again and erased', async (t) => 
   await press(page, 'Erase');
   await fill(page, 'Write ada/lovelace to confirm', 'ada/lovelace');
   const read = readPaths(visit);
-  await page.locator('[role="dialog"] button[type="submit"]').click();
+  await click(page, '[role="dialog"] button[type="submit"]');
   await shows(page, 'The person was erased');
   await page.waitForFunction(`location.pathname.endsWith('/consumers')`);
   await shows(page, 'never-seen');

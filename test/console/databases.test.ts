@@ -11,6 +11,7 @@ import {
   readPaths,
   shows,
 } from '../support/clients/console.js';
+import { fillIn } from '../support/clients/pointer.js';
 import { startShop } from '../support/servers/databases.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 
@@ -33,12 +34,12 @@ test.serial('a database is connected, tried, browsed, used, changed and deleted'
   await fill(page, 'User', place.username);
   await press(page, 'Encrypt the connection', 'checkbox');
   await page.select('::-p-aria([name="Password from"])', 'password');
-  await page.locator('input[name=password]').fill(password);
+  await fillIn(page, 'input[name=password]', password);
   t.deepEqual(await axe(page), []);
   // The wrong password is told by the form, and the right one lets the trial through.
   await press(page, 'Test the connection');
   await page.waitForFunction(`document.querySelector('p[role=status]')?.innerText.length > 10`);
-  await page.locator('input[name=password]').fill(place.password);
+  await fillIn(page, 'input[name=password]', place.password);
   await press(page, 'Test the connection');
   await shows(page, 'can be read.');
   await press(page, 'Only some tables', 'checkbox');
@@ -53,7 +54,7 @@ test.serial('a database is connected, tried, browsed, used, changed and deleted'
   await shows(page, '2 tables, read');
   await page.waitForSelector('[role=region][aria-label="Columns of public.orders"]');
   t.deepEqual(await axe(page), []);
-  await page.locator('input[type=search]').fill('items');
+  await fillIn(page, 'input[type=search]', 'items');
   await page.waitForSelector('[role=region][aria-label="Columns of public.orders"]', { hidden: true });
   await shows(page, 'stock.items');
   await fitsPhone(page);

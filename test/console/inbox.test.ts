@@ -14,6 +14,7 @@ import {
   signIn,
   visitConsole,
 } from '../support/clients/console.js';
+import { click } from '../support/clients/pointer.js';
 import { ownerView } from '../support/database/owner-view.js';
 import { eventually } from '../support/clocks/eventually.js';
 import type { TenantNode } from '../support/servers/node.js';
@@ -24,7 +25,7 @@ const shared = sharedNode(test);
 
 /** The line of the list with these words. */
 async function pressLine(page: Page, words: string): Promise<void> {
-  await page.locator(`[aria-label="Conversations"] li button ::-p-text(${words})`).click();
+  await click(page, `[aria-label="Conversations"] li button ::-p-text(${words})`);
 }
 
 const visible = async (page: Page): Promise<string> =>
@@ -143,7 +144,7 @@ test.serial('a person is denied beside the conversation', async (t) => {
   t.is(await page.$('article img'), null, 'what a consumer wrote is no markup');
   await press(page, 'Deny');
   await fill(page, 'Reason', 'sends spam');
-  await page.locator('[role="dialog"] button[type="submit"]').click();
+  await click(page, '[role="dialog"] button[type="submit"]');
   await shows(page, 'Allow again');
   const { json } = await asOwner(node, 'GET', '/api/v1/consumers/mallory');
   t.like(json.data, { blocked: true, blocked_reason: 'sends spam' });

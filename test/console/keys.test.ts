@@ -10,6 +10,7 @@ import {
   press,
   shows,
 } from '../support/clients/console.js';
+import { click, fillIn } from '../support/clients/pointer.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 
 const shared = sharedNode(test);
@@ -27,8 +28,8 @@ test.serial('a key is made, shown once, used and revoked', async (t) => {
   t.is(await page.evaluate('document.activeElement.name'), 'name', 'the field that is wrong has the focus');
   t.is(await page.evaluate(said), 'Fill this in.', 'what is wrong is said at the field');
   await fill(page, 'Name', 'Nightly job');
-  await page.locator('[role=dialog] input[type=checkbox]').click();
-  await page.locator('input[name=rate]').fill('7');
+  await click(page, '[role=dialog] input[type=checkbox]');
+  await fillIn(page, 'input[name=rate]', '7');
   t.deepEqual(await axe(page), []);
   await press(page, 'Create');
   await shows(page, 'It is shown only once');
@@ -60,8 +61,8 @@ test.serial('a key is made, shown once, used and revoked', async (t) => {
   // The browser itself reports a refused request, so this comes last.
   await press(page, 'Create a key');
   await fill(page, 'Name', 'Refused');
-  await page.locator('[role=dialog] input[type=checkbox]').click();
-  await page.locator('input[name=addresses]').fill('nowhere');
+  await click(page, '[role=dialog] input[type=checkbox]');
+  await fillIn(page, 'input[name=addresses]', 'nowhere');
   await press(page, 'Create');
   await page.waitForFunction("document.activeElement.name === 'addresses'");
   t.is(await page.$eval('input[name=addresses]', (input) => input.getAttribute('aria-invalid')), 'true');

@@ -10,6 +10,7 @@ import {
   shows,
   visitConsole,
 } from '../support/clients/console.js';
+import { click, fillIn } from '../support/clients/pointer.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { operatorToken } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
@@ -43,13 +44,13 @@ test.serial('a tenant sees its errors; the operator sees all, plans, suspends an
   await page.waitForSelector(`option[value="${agent}"]`);
   await page.select('::-p-aria([name="Agent"])', agent);
   await page.waitForFunction(`document.querySelector('tbody')?.innerText.includes('not_found') === false`);
-  await page.click('tbody button');
+  await click(page, 'tbody button');
   await shows(page, failed.execution_id);
   t.is(new URL(page.url()).searchParams.get('error'), failed.id);
   t.deepEqual(await axe(page), []);
   // A link to the error works by itself, and leads on to the turn.
   await page.goto(page.url());
-  await page.locator(`a[href="/turns/${failed.execution_id}"]`).click();
+  await click(page, `a[href="/turns/${failed.execution_id}"]`);
   await page.waitForFunction(`location.pathname.startsWith('/turns/')`);
   await page.goto(`${client.baseUrl}/errors?request=${requestId}`);
   await shows(page, 'not_found');
@@ -60,20 +61,20 @@ test.serial('a tenant sees its errors; the operator sees all, plans, suspends an
   await page.goto(`${client.baseUrl}/operator/tenants?search=${tenant}`);
   await shows(page, 'Operator token');
   t.deepEqual(await axe(page), []);
-  await page.locator('input[name=token]').fill('not-the-operator-token');
+  await fillIn(page, 'input[name=token]', 'not-the-operator-token');
   await press(page, 'Sign in');
   await shows(page, 'The operator token is wrong');
-  await page.locator('input[name=token]').fill(operatorToken);
+  await fillIn(page, 'input[name=token]', operatorToken);
   await press(page, 'Sign in');
   await page.waitForSelector('tbody button');
   await shows(page, 'Copy as');
   t.deepEqual(await axe(page), []);
   await fitsPhone(page);
-  await page.click('tbody button');
+  await click(page, 'tbody button');
   await shows(page, 'Requests a day');
   t.deepEqual(await axe(page), []);
   await page.select('::-p-aria([name="Plan"][role="combobox"])', 'pro');
-  await page.locator('input[name=requests_per_day]').fill('1234');
+  await fillIn(page, 'input[name=requests_per_day]', '1234');
   await press(page, 'Change the plan');
   await shows(page, 'The tenant is on plan pro.');
   const read = async () =>
@@ -81,12 +82,12 @@ test.serial('a tenant sees its errors; the operator sees all, plans, suspends an
   t.like(await read(), { plan: 'pro', settings: { requests_per_day: 1_234 } });
   await press(page, 'Suspend');
   await fill(page, 'Reason', 'An unpaid bill');
-  await page.locator('[role=alertdialog] button:last-of-type').click();
+  await click(page, '[role=alertdialog] button:last-of-type');
   await shows(page, 'An unpaid bill');
   t.is((await read()).status, 'suspended');
   t.is((await client.call('GET', '/api/agents', asOwner)).json.error, 'tenant_suspended');
   await press(page, 'Resume');
-  await page.locator('[role=alertdialog] button:last-of-type').click();
+  await click(page, '[role=alertdialog] button:last-of-type');
   await shows(page, 'The tenant works again');
   t.is((await read()).status, 'active');
   await page.keyboard.press('Escape');
@@ -100,7 +101,7 @@ test.serial('a tenant sees its errors; the operator sees all, plans, suspends an
   await fill(page, 'Owner', bootstrap.owner.email);
   await press(page, 'Create');
   await shows(page, 'The tenant was created');
-  await page.locator('input[type=search]').fill('Made by the operator');
+  await fillIn(page, 'input[type=search]', 'Made by the operator');
   await page.waitForFunction(`document.querySelector('tbody')?.innerText.includes('Made by the operator')`);
   await press(page, 'Made by the operator');
   await press(page, 'Delete');
@@ -116,25 +117,25 @@ test.serial('a tenant sees its errors; the operator sees all, plans, suspends an
   await press(page, 'Errors', 'link');
   await shows(page, failed.error);
   await shows(page, 'Copy as');
-  await page.locator('input[type=search]').fill(requestId);
+  await fillIn(page, 'input[type=search]', requestId);
   await page.waitForFunction(
     `document.querySelector('tbody')?.innerText.includes('${failed.error}') === false`,
   );
-  await page.click('tbody button');
+  await click(page, 'tbody button');
   await shows(page, requestId);
   t.deepEqual(await axe(page), []);
   await page.keyboard.press('Escape');
 
   await press(page, 'Users', 'link');
-  await page.locator('input[type=search]').fill(bootstrap.owner.email);
+  await fillIn(page, 'input[type=search]', bootstrap.owner.email);
   await shows(page, 'Copy as');
   await press(page, `Disable ${bootstrap.owner.email}`);
-  await page.locator('[role=alertdialog] button:last-of-type').click();
+  await click(page, '[role=alertdialog] button:last-of-type');
   await shows(page, 'The user is disabled');
   t.is((await client.call('GET', '/api/auth/me', { token })).status, 401);
   t.deepEqual(await axe(page), []);
   await press(page, `Enable ${bootstrap.owner.email}`);
-  await page.locator('[role=alertdialog] button:last-of-type').click();
+  await click(page, '[role=alertdialog] button:last-of-type');
   await shows(page, 'The user can sign in again');
   // The token is nowhere but in the memory of the page.
   t.false(
@@ -167,7 +168,7 @@ const besideAnother = `{
 test.serial('the question whether a node shall drain stays open while the node answers late', async (t) => {
   const visit = await visitConsole(t, await shared.tenant(t), '/operator');
   const { page } = visit;
-  await page.locator('input[name=token]').fill(operatorToken);
+  await fillIn(page, 'input[name=token]', operatorToken);
   await press(page, 'Sign in');
   await shows(page, '1 node');
   await page.evaluate(besideAnother);

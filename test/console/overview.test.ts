@@ -3,6 +3,7 @@ import type { Page } from 'puppeteer-core';
 import { asOwner, createTrigger } from '../support/builders/triggers.js';
 import { axe, expectNoConsoleErrors, fitsPhone, openConsole, shows } from '../support/clients/console.js';
 import { ask } from '../support/clients/direct-calls.js';
+import { click } from '../support/clients/pointer.js';
 import { ownerView } from '../support/database/owner-view.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { sharedNode } from '../support/servers/shared-node.js';
@@ -91,7 +92,7 @@ test.serial('the overview shows calls and turns as they happen, and what waits',
   t.deepEqual(await axe(page), []);
   await fitsPhone(page);
   // Each leads to what it speaks of.
-  await page.locator('[aria-label="Needs attention"] a[href*="delivery_failed"]').click();
+  await click(page, '[aria-label="Needs attention"] a[href*="delivery_failed"]');
   await shows(page, 'Send again');
   expectNoConsoleErrors(t, visit);
 });

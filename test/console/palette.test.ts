@@ -1,6 +1,7 @@
 import test from 'ava';
 import type { Page } from 'puppeteer-core';
 import { axe, expectNoConsoleErrors, openConsole, shows } from '../support/clients/console.js';
+import { click } from '../support/clients/pointer.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 
@@ -53,7 +54,7 @@ test.serial(
     const find = async (words: string, wanted: string): Promise<void> => {
       await openPalette(page);
       await page.keyboard.type(words);
-      await page.locator(`[role=option] ::-p-text(${wanted})`).click();
+      await click(page, `[role=option] ::-p-text(${wanted})`);
       await page.waitForSelector('[role=combobox]', { hidden: true });
     };
     const isAt = (address: string): Promise<unknown> =>

@@ -14,6 +14,7 @@ import {
   shows,
 } from '../support/clients/console.js';
 import { ask } from '../support/clients/direct-calls.js';
+import { click, fillIn } from '../support/clients/pointer.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 
@@ -26,10 +27,10 @@ test.serial('budget and retention of a tenant are changed', async (t) => {
   await shows(page, 'Name and budget');
   t.deepEqual(await axe(page), []);
   const read = async () => (await asOwner(node, 'GET', `/api/tenants/${node.bootstrap.tenant_id}`)).json.data;
-  await page.locator('input[name=usd]').fill('12.5');
+  await fillIn(page, 'input[name=usd]', '12.5');
   await press(page, 'Save name and budget');
   await eventually(async () => (await read()).budget?.usd === 12.5, { timeoutMs: 20_000, everyMs: 250 });
-  await page.locator('input[name=messages_days]').fill('9');
+  await fillIn(page, 'input[name=messages_days]', '9');
   await press(page, 'Save the days');
   await eventually(async () => (await read()).retention.messages_days === 9, {
     timeoutMs: 20_000,
@@ -41,7 +42,7 @@ test.serial('budget and retention of a tenant are changed', async (t) => {
   await page.setViewport({ width: 1280, height: 900 });
 
   // A name of the tenant's own for a model.
-  await page.locator('[aria-label="Names for models"] fieldset button').click();
+  await click(page, '[aria-label="Names for models"] fieldset button');
   await fill(page, 'Names: Name 1', 'fast');
   await fill(page, 'Names: Model 1', 'sim.echo');
   await press(page, 'Save the names');

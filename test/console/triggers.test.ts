@@ -12,6 +12,7 @@ import {
   shows,
 } from '../support/clients/console.js';
 import { asMember } from '../support/clients/console-people.js';
+import { click, fillIn } from '../support/clients/pointer.js';
 import { eventually } from '../support/clocks/eventually.js';
 import type { TenantNode } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
@@ -22,7 +23,7 @@ const shared = sharedNode(test);
 /** A value that is not offered yet, since the list is being read, would choose nothing. */
 async function choose(page: Page, label: string, value: string): Promise<void> {
   await page.waitForSelector(`option[value="${value}"]`);
-  await page.locator(`::-p-aria([name="${label}"][role="combobox"])`).fill(value);
+  await fillIn(page, `::-p-aria([name="${label}"][role="combobox"])`, value);
 }
 
 async function makeTrigger(node: TenantNode, name: string, config: object): Promise<string> {
@@ -43,10 +44,10 @@ test.serial(
     const visit = await openConsole(t, node, '/triggers');
     const { page } = visit;
     await shows(page, 'No triggers yet');
-    await page.locator('main a[href="/triggers/new"]').click();
+    await click(page, 'main a[href="/triggers/new"]');
     await shows(page, 'What shall start the agent?');
     t.deepEqual(await axe(page), []);
-    await page.locator('a[href="/triggers/new?kind=webhook"]').click();
+    await click(page, 'a[href="/triggers/new?kind=webhook"]');
     await fill(page, 'Name', 'Orders');
     await choose(page, 'Agent', node.bootstrap.agent_id);
     await choose(page, 'Senders prove themselves by', 'none');
@@ -57,7 +58,7 @@ test.serial(
     await shows(page, 'curl -X POST');
     t.deepEqual(await axe(page), []);
 
-    await page.locator('main a[href*="tab=try"]').click();
+    await click(page, 'main a[href*="tab=try"]');
     await press(page, 'Dry run');
     await shows(page, 'would not run: the payload has no message');
     t.deepEqual(await axe(page), []);
@@ -70,7 +71,7 @@ test.serial(
         .at(-1) ?? '';
     await send(node, id, { text: 'Sent <b>meanwhile</b>' });
     await shows(page, 'Sent <b>meanwhile</b>');
-    await page.locator('tbody th button').click();
+    await click(page, 'tbody th button');
     await shows(page, 'sim.echo');
     t.regex(String(await page.evaluate('location.search')), /execution=[0-9a-f-]{36}/, 'it is a link');
     t.deepEqual(await axe(page), []);
@@ -203,7 +204,7 @@ test.serial('a deleted trigger is not read again', async (t) => {
   await page.evaluate('new Promise((resolve) => setTimeout(resolve, 1_000))');
   await press(page, 'Delete');
   const read = readPaths(visit);
-  await page.locator('[role=alertdialog] ::-p-aria([name="Delete"][role="button"])').click();
+  await click(page, '[role=alertdialog] ::-p-aria([name="Delete"][role="button"])');
   await shows(page, 'Shop was deleted');
   t.deepEqual(
     read.filter((path) => path.includes(id)),
@@ -246,7 +247,7 @@ test.serial('a trigger is not read while it is being deleted, and again after a 
     else void request.continue();
   });
   const begin = async (): Promise<HTTPRequest> => {
-    await page.locator('[role=alertdialog] ::-p-aria([name="Delete"][role="button"])').click();
+    await click(page, '[role=alertdialog] ::-p-aria([name="Delete"][role="button"])');
     return eventually(() => deletions.pop(), { what: 'the deletion is sent' });
   };
   await press(page, 'Delete');

@@ -12,6 +12,7 @@ import {
   shows,
 } from '../support/clients/console.js';
 import { sharedNodeWithOpenAi } from '../support/clients/direct-calls.js';
+import { click } from '../support/clients/pointer.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
@@ -38,10 +39,10 @@ test.serial('a turn shows its models, tools and attempts, and is compared with a
   const { page } = visit;
   await shows(page, 'completed');
   t.deepEqual(await axe(page), []);
-  await page.locator('table a').click();
+  await click(page, 'table a');
   await eventually(async () => page.url().endsWith(`/turns/${execution_id}`));
   await shows(page, 'at the depot');
-  await page.locator('::-p-aria([role="button"]) ::-p-text(lookup)').click();
+  await click(page, '::-p-aria([role="button"]) ::-p-text(lookup)');
   await shows(page, 'Result, as the model saw it');
   await shows(page, '"parcel": "at the depot"');
   t.regex(page.url(), /step=2$/, 'the step is in the address');
@@ -50,7 +51,7 @@ test.serial('a turn shows its models, tools and attempts, and is compared with a
   t.deepEqual(await axe(page), []);
   // The last model call saw the question, the call of the tool and its result.
   await page.goto(`${node.client.baseUrl}/turns/${execution_id}?step=3`);
-  await page.locator('[aria-label="What the model saw"] summary').click();
+  await click(page, '[aria-label="What the model saw"] summary');
   await shows(page, 'Result of lookup');
   const seen = (await page.$eval('[aria-label="What the model saw"] ol', (list) => list.textContent)) ?? '';
   t.regex(seen, /Where is my parcel\?.*lookup.*Result of lookup.*at the depot/s);

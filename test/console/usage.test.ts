@@ -3,6 +3,7 @@ import test from 'ava';
 import { asOwner } from '../support/builders/triggers.js';
 import { axe, expectNoConsoleErrors, fitsPhone, openConsole, shows } from '../support/clients/console.js';
 import { ask } from '../support/clients/direct-calls.js';
+import { click } from '../support/clients/pointer.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 
@@ -36,7 +37,7 @@ test.serial('usage is shown by day and in groups, with the budget', async (t) =>
   t.regex(page.url(), /by=model/, 'the grouping is in the address');
   t.deepEqual(await axe(page), []);
   const exported = page.waitForResponse((response) => response.url().includes('/exports/usage'));
-  await page.locator('::-p-aria([name="CSV"][role="button"])').click();
+  await click(page, '::-p-aria([name="CSV"][role="button"])');
   const answer = await exported;
   t.is(answer.status(), 200);
   t.regex(answer.headers()['content-type'] ?? '', /csv/);

@@ -8,6 +8,7 @@ import type { ElementHandle, HTTPRequest, Page } from 'puppeteer-core';
 import { publishAgent } from '../support/builders/published-agents.js';
 import { openBrowser } from '../support/clients/browser.js';
 import { axe } from '../support/clients/console.js';
+import { click } from '../support/clients/pointer.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { TcpProxy } from '../support/servers/tcp-proxy.js';
 import { sharedNode } from '../support/servers/shared-node.js';
@@ -206,14 +207,14 @@ test.serial(
     t.is((await client.call('POST', `/api/agents/${slow}/publish`, published)).status, 200);
     await say(page, 'And again');
     await eventually(begun(4), bound);
-    await page.locator('>>> [type=submit]').click();
+    await click(page, '>>> [type=submit]');
     await eventually(async () => (await notice(page)) === 'Stopped.', bound);
-    await page.locator('>>> [aria-label="New conversation"]').click();
+    await click(page, '>>> [aria-label="New conversation"]');
     t.is((await logText(page)).trim(), 'Answer: How can we help?');
 
     // Markup of an answer is text, a picture is a link, and a link opens beside the page without telling where from.
     await page.goto(`${site.origin}/echo`);
-    await page.locator('>>> .launcher').click();
+    await click(page, '>>> .launcher');
     t.true((await logText(page)).includes('Hallo!'));
     t.is(await inChat(page, `root.querySelector('h2').textContent`), 'Hilfe');
     const attack =
@@ -252,11 +253,11 @@ test.serial(
     );
     t.deepEqual(box, { width: 390, height: 780 });
     t.false(await page.evaluate('document.documentElement.scrollWidth > innerWidth'));
-    await page.locator('>>> [aria-label="Close the chat"]').click();
+    await click(page, '>>> [aria-label="Close the chat"]');
     t.deepEqual(await axeInBoth(), []);
 
     // A person takes over: what it writes appears by itself.
-    await page.locator('>>> .launcher').click();
+    await click(page, '>>> .launcher');
     const asOwner = { token, tenant };
     const { json } = await client.call('GET', `/api/v1/sessions?agent_id=${echo}`, asOwner);
     const session = `/api/v1/sessions/${json.data[0].session_id}`;
@@ -285,7 +286,7 @@ test.serial(
       if (response.ok() && response.url().includes('/api/')) answered.push(response.url());
     });
     await page.goto(`${thief.origin}/`);
-    await page.locator('>>> .launcher').click();
+    await click(page, '>>> .launcher');
     await say(page, 'Let me in');
     await eventually(async () => (await notice(page)).startsWith('The connection is lost'), bound);
     t.deepEqual(answered, []);

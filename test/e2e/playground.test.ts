@@ -9,6 +9,7 @@ import { sharedNode } from '../support/servers/shared-node.js';
 import { httpTool } from '../support/builders/published-agents.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
 import { calling, saying } from '../support/builders/tool-turns.js';
+import { click, fillIn } from '../support/clients/pointer.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 interface Visit {
@@ -45,13 +46,13 @@ async function visit(t: ExecutionContext): Promise<Visit> {
 }
 
 async function useKey(page: Page, key: string, agentId: string): Promise<void> {
-  await page.locator('::-p-aria([name="API key"][role="textbox"])').fill(key);
-  await page.locator('::-p-aria([name="Use this key"][role="button"])').click();
-  await page.locator('::-p-aria([name="Agent id"][role="textbox"])').fill(agentId);
+  await fillIn(page, '::-p-aria([name="API key"][role="textbox"])', key);
+  await click(page, '::-p-aria([name="Use this key"][role="button"])');
+  await fillIn(page, '::-p-aria([name="Agent id"][role="textbox"])', agentId);
 }
 
 async function say(page: Page, message: string): Promise<void> {
-  await page.locator('::-p-aria([name="Message"][role="textbox"])').fill(message);
+  await fillIn(page, '::-p-aria([name="Message"][role="textbox"])', message);
   await page.keyboard.press('Enter');
 }
 
@@ -91,7 +92,7 @@ test.serial(
     await shows(page, answer, (text) => text === 'echo: again');
     await shows(page, note, completed);
     t.is(await textOf(page, '#session'), session, 'the conversation goes on');
-    await page.locator('::-p-aria([name="New session"][role="button"])').click();
+    await click(page, '::-p-aria([name="New session"][role="button"])');
     t.is(await textOf(page, '#session'), 'none yet');
     t.is(await page.evaluate('localStorage.length + sessionStorage.length + document.cookie.length'), 0);
     t.deepEqual(problems, []);
@@ -102,9 +103,9 @@ test.serial('a signed-in visitor picks a published agent, and a wrong password i
   const { node, talk, page } = await visit(t);
   const { email, password } = node.bootstrap.owner;
   const signIn = async (secret: string): Promise<void> => {
-    await page.locator('::-p-aria([name="E-mail"][role="textbox"])').fill(email);
-    await page.locator('::-p-aria([name="Password"][role="textbox"])').fill(secret);
-    await page.locator('::-p-aria([name="Sign in"][role="button"])').click();
+    await fillIn(page, '::-p-aria([name="E-mail"][role="textbox"])', email);
+    await fillIn(page, '::-p-aria([name="Password"][role="textbox"])', secret);
+    await click(page, '::-p-aria([name="Sign in"][role="button"])');
   };
   await signIn('not the password');
   await page.waitForSelector('#status.wrong');
@@ -124,11 +125,11 @@ test.serial('a long turn survives a dropped connection, and ends when it is canc
   await shows(page, answer, (text) => text.length > 50);
   const before = await textOf(page, answer);
   const continued = page.waitForRequest((request) => request.url().endsWith('/stream'));
-  await page.locator('::-p-aria([name="Reconnect"][role="button"])').click();
+  await click(page, '::-p-aria([name="Reconnect"][role="button"])');
   const { 'last-event-id': lastId } = (await continued).headers();
   t.true(Number(lastId) > 0);
   await shows(page, answer, (text) => text.length > before.length + 50);
-  await page.locator('::-p-aria([name="Cancel the turn"][role="button"])').click();
+  await click(page, '::-p-aria([name="Cancel the turn"][role="button"])');
   await shows(page, note, (text) => text === 'CANCELLED');
   const shown = await textOf(page, answer);
   t.true(shown.startsWith(before));
@@ -168,7 +169,7 @@ test.serial('suggested replies are labelled buttons, and thinking and tools are 
   t.regex(await textOf(page, '.tools li'), /^look_up: finished \(\d+ ms\)$/);
   const labels = await textsOf(page, '.replies button');
   t.deepEqual(labels, ['Tea', 'Coffee']);
-  await page.locator('::-p-aria([name="Tea"][role="button"])').click();
+  await click(page, '::-p-aria([name="Tea"][role="button"])');
   await shows(page, answer, (text) => text === 'Here is your tea.');
   t.is((await textsOf(page, '.replies')).length, 0, 'old suggestions are gone');
 });

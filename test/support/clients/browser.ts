@@ -7,6 +7,8 @@ import { installedProgram } from '../servers/installed-program.js';
 const shells = ['chromium-headless-shell', 'chrome-headless-shell'];
 
 interface AtEnd {
+  readonly passed: boolean;
+  log(...values: readonly unknown[]): void;
   teardown(work: () => Promise<void>): void;
 }
 
@@ -30,5 +32,20 @@ export async function openBrowser(t: AtEnd): Promise<Page> {
   t.teardown(() => browser.close());
   const page = await browser.newPage();
   page.setDefaultTimeout(60_000);
+  t.teardown(async () => {
+    if (!t.passed) t.log(await describe(page));
+  });
   return page;
+}
+
+/** What a failed test leaves on the screen: a wait that ended says only how long it was. */
+async function describe(page: Page): Promise<string> {
+  try {
+    const shown = await page.evaluate(
+      `location.href + '\\nfocus: ' + document.activeElement?.outerHTML.slice(0, 200) + '\\n' + document.body.innerText`,
+    );
+    return `The page at the end of the test:\n${String(shown).slice(0, 4_000)}`;
+  } catch (error) {
+    return `The page at the end of the test cannot be read: ${String(error)}`;
+  }
 }

@@ -6,6 +6,7 @@ import type { Page } from 'puppeteer-core';
 import { eventually } from '../clocks/eventually.js';
 import type { TenantNode } from '../servers/node.js';
 import { openBrowser } from './browser.js';
+import { click, explained, fillIn } from './pointer.js';
 
 /** What a visit needs of the node, or of what stands before several. */
 export type ConsoleNode = Pick<TenantNode, 'client' | 'bootstrap'>;
@@ -97,17 +98,18 @@ async function violations(page: Page, theme: string, options: object): Promise<r
 }
 
 export async function fill(page: Page, label: string, text: string): Promise<void> {
-  await page.locator(`::-p-aria([name="${label}"][role="textbox"])`).fill(text);
+  await fillIn(page, `::-p-aria([name="${label}"][role="textbox"])`, text);
 }
 
 export async function press(page: Page, name: string, role = 'button'): Promise<void> {
-  await page.locator(`::-p-aria([name="${name}"][role="${role}"])`).click();
+  await click(page, `::-p-aria([name="${name}"][role="${role}"])`);
 }
 
 /** Resolves once the page's visible text has the words. */
 export async function shows(page: Page, words: string): Promise<void> {
   // Goes on over a navigation, unlike an evaluation.
-  await page.waitForFunction(`document.body.innerText.includes(${JSON.stringify(words)})`);
+  const shown = page.waitForFunction(`document.body.innerText.includes(${JSON.stringify(words)})`);
+  await explained(`The page does not show "${words}"`, shown);
 }
 
 /** Makes the page as wide as a phone, and resolves once nothing on it is wider. */

@@ -50,7 +50,7 @@ export function AgentPage({ agent }: { readonly agent: Agent }) {
           className="flex min-w-0 flex-col gap-4"
           onSubmit={(event) => {
             event.preventDefault();
-            if (state.isChanged) save.mutate();
+            if (state.isChanged) save.mutate(state.draft);
           }}
         >
           <Tabs

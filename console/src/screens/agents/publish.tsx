@@ -52,9 +52,10 @@ function Checked({ agent, onClose }: { readonly agent: Agent; readonly onClose: 
         }),
       ),
     onSuccess: async ({ data }) => {
+      // First, so that the checks of what is published are not made again.
+      onClose();
       await queries.invalidateQueries({ queryKey: key });
       succeeded(`Version ${data.published_version} serves now`);
-      onClose();
     },
   });
   return (

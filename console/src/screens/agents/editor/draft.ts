@@ -21,6 +21,8 @@ export interface DraftState {
   readonly change: ((part: Partial<Draft>) => void) | undefined;
   readonly changeModel: (part: Partial<Draft['llm_config']>) => void;
   readonly discard: () => void;
+  /** Ends what was saved, and keeps what was written since. */
+  readonly settle: (saved: Draft) => void;
 }
 
 /** What each part of the editor is given: the draft, and the error of its last save. */
@@ -56,6 +58,12 @@ export function useDraft(agent: Agent, mayWrite: boolean): DraftState {
     change: mayWrite ? change : undefined,
     changeModel: (part) => change({ llm_config: { ...draft.llm_config, ...part } }),
     discard: () => setChanges({}),
+    settle: (sent) =>
+      setChanges((present) =>
+        Object.fromEntries(
+          Object.entries(present).filter(([name, value]) => value !== sent[name as keyof Draft]),
+        ),
+      ),
   };
 }
 

@@ -8,25 +8,25 @@ import { FormProblem } from '../../../ui/field';
 import { succeeded } from '../../../ui/toasts';
 import type { AgentTab } from '../routes';
 import type { Agent } from '../types';
-import { type DraftState, patchOf } from './draft';
+import { type Draft, type DraftState, patchOf } from './draft';
 
-type Saving = UseMutationResult<unknown, unknown, void>;
+type Saving = UseMutationResult<unknown, unknown, Draft>;
 
 /** `show` opens the part of the agent that a refused field is in. */
 export function useSave(agent: Agent, state: DraftState, show: (tab: AgentTab) => void): Saving {
   const key = useKey('agents');
   return useMutation({
-    mutationFn: () =>
+    mutationFn: (draft) =>
       take(
         api.PATCH('/api/agents/{id}', {
           params: { path: { id: agent.id } },
-          body: patchOf(agent, state.draft),
+          body: patchOf(agent, draft),
         }),
       ),
-    onSuccess: async () => {
+    onSuccess: async (_, draft) => {
       await queries.invalidateQueries({ queryKey: key });
       // After the saved agent is on screen, so that the old text does not come back between the two.
-      setTimeout(state.discard);
+      setTimeout(() => state.settle(draft));
       succeeded('The working copy is saved', 'It serves after you publish it.');
     },
     onError: (error) => {
