@@ -136,7 +136,8 @@ test.serial('a tenant sees its errors; the operator sees all, plans, suspends an
   t.deepEqual(await axe(page), []);
   await press(page, `Enable ${bootstrap.owner.email}`);
   await click(page, '[role=alertdialog] button:last-of-type');
-  await shows(page, 'The user can sign in again');
+  // The question says in the same words what it will do as the message afterwards.
+  await page.waitForSelector(`::-p-aria([name="Disable ${bootstrap.owner.email}"][role="button"])`);
   // The token is nowhere but in the memory of the page.
   t.false(
     ((await page.evaluate('JSON.stringify({ ...localStorage, ...sessionStorage })')) as string).includes(
