@@ -54,7 +54,7 @@ test.serial('calls are listed, filtered and shown one at a time', async (t) => {
   for (const [number, model] of ['sim.echo', 'sim.tools'].entries()) {
     const card = `[aria-label="Answer ${number + 1} of ${model}"]`;
     await page.waitForFunction(
-      `/completed[\\s\\S]*ms[\\s\\S]*\\d in, \\d+ out/.test(document.querySelector('${card}')?.innerText ?? '')`,
+      `/completed[\\s\\S]*\\d m?s[\\s\\S]*\\d in, \\d+ out/.test(document.querySelector('${card}')?.innerText ?? '')`,
     );
   }
   t.is(await page.$eval('[aria-label="Text 1 of sim.echo"] strong', (one) => one.textContent), 'this');

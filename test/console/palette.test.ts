@@ -66,10 +66,13 @@ test.serial(
     await isAt('/consumers/crm%3A77');
     await find('key of the', 'Key of the test');
     await page.waitForFunction("location.pathname === '/keys' && location.search.startsWith('?key=')");
+    // The key's window takes the focus when its key is there.
+    await page.waitForSelector('[role=dialog] ::-p-text(svc_live)');
     await find(execution_id, 'Turn');
     await isAt(`/turns/${execution_id}`);
     await find('new agent', 'New agent');
     await isAt('/agents?create=true');
+    await shows(page, 'Create agent');
     t.deepEqual(await axe(page), []);
     // Kinds that do not have the id answer that they do not, which the browser reports.
     t.deepEqual(

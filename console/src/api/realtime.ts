@@ -10,7 +10,8 @@ export type Liveness = 'off' | 'connecting' | 'live';
 
 /**
  * One connection for the whole page, open while a screen listens. It continues after the last event that it had, from any
- * node; `resumed` is told when events may be missing, because the connection was away for longer than the node keeps them.
+ * node; `resumed` is told when events may be missing: those before it was open first, which the screen may have read too
+ * early to see, and those of a time longer than the node keeps them.
  */
 type Listener = { readonly receive: (event: RealtimeEvent) => void; readonly resumed: () => void };
 
@@ -20,8 +21,6 @@ export const liveness = new Value<Liveness>('off');
 const keptMs = 9 * 60_000;
 
 let running: AbortController | undefined;
-/** Nobody saw the page: events were missed since the connection was open last. */
-let away = false;
 
 function start(): void {
   if (document.visibilityState === 'hidden') return;
@@ -41,14 +40,15 @@ function stop(): void {
 
 async function follow(signal: AbortSignal): Promise<void> {
   if (session.get()?.tenantId === undefined) return;
+  let hasBeenOpen = false;
   let lostAtMs: number | undefined;
   liveness.set('connecting');
   const onConnection = (state: ConnectionState): void => {
     if (state === 'lost') lostAtMs ??= Date.now();
     else {
-      if (away || (lostAtMs !== undefined && Date.now() - lostAtMs > keptMs))
-        for (const { resumed } of listeners) resumed();
-      away = false;
+      const isGap = !hasBeenOpen || (lostAtMs !== undefined && Date.now() - lostAtMs > keptMs);
+      if (isGap) for (const { resumed } of listeners) resumed();
+      hasBeenOpen = true;
       lostAtMs = undefined;
     }
     liveness.set(state === 'open' ? 'live' : 'connecting');
@@ -79,10 +79,7 @@ session.subscribe(() => {
 document.addEventListener('visibilitychange', () => {
   if (document.visibilityState === 'visible') {
     if (running === undefined && listeners.size > 0) start();
-  } else if (running !== undefined) {
-    away = true;
-    stop();
-  }
+  } else stop();
 });
 
 /**

@@ -44,7 +44,9 @@ async function describe(page: Page): Promise<string> {
     const shown = await page.evaluate(
       `location.href + '\\nfocus: ' + document.activeElement?.outerHTML.slice(0, 200) + '\\n' + document.body.innerText`,
     );
-    return `The page at the end of the test:\n${String(shown).slice(0, 4_000)}`;
+    const text = String(shown);
+    const middle = text.length > 8_000 ? `${text.slice(0, 4_000)}\n…\n${text.slice(-4_000)}` : text;
+    return `The page at the end of the test:\n${middle}`;
   } catch (error) {
     return `The page at the end of the test cannot be read: ${String(error)}`;
   }
