@@ -17,7 +17,13 @@ export const statusOf: Readonly<Record<Work, number>> = {
 
 let consumers = 0;
 
-export function requestsTo({ facts }: BenchServer, who: Who, work: Work): (index: number) => string {
+/** `sessions`: over how many the webhooks go. */
+export function requestsTo(
+  { facts }: BenchServer,
+  who: Who,
+  work: Work,
+  sessions = 6_400,
+): (index: number) => string {
   const of = (name: string): string => facts[`${who}${name}`] ?? '';
   switch (work) {
     case 'calls':
@@ -27,7 +33,7 @@ export function requestsTo({ facts }: BenchServer, who: Who, work: Work): (index
       return () =>
         posted(`/api/v2/agents/${of('Agent')}/stream`, of('Key'), { message: 'Say hello to the world.' });
     case 'webhooks':
-      return (index) => requestOf(of('Path'), of('Secret'), index % 6_400);
+      return (index) => requestOf(of('Path'), of('Secret'), index % sessions);
     // Each leaves an event for those who follow the tenant.
     case 'realtime':
       return () => posted(`/api/v1/consumers/${who}-${(consumers += 1)}/deny`, of('Key'), {});

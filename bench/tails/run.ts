@@ -24,10 +24,18 @@ const restMs = 5_000;
 const probeTurns = 20;
 /** Webhooks for one turn, as channels send them. */
 const webhooksForTurn = 4;
-/** Of eleven parts of the load. The server closes connections that are idle for ten seconds, so the calm one has few. */
-const tenantLoads: Readonly<Record<Who, { readonly part: number; readonly connections: number }>> = {
-  hot: { part: 10 / 11, connections: 64 },
-  calm: { part: 1 / 11, connections: 6 },
+interface TenantLoad {
+  /** Of the whole load. */
+  readonly part: number;
+  /** The server closes connections that are idle for ten seconds, so the calm tenant has few. */
+  readonly connections: number;
+  /** Of webhooks. A session keeps its last hundred messages in memory: with so few, all are full after half of the time. */
+  readonly sessions: number;
+}
+
+const tenantLoads: Readonly<Record<Who, TenantLoad>> = {
+  hot: { part: 10 / 11, connections: 64, sessions: 320 },
+  calm: { part: 1 / 11, connections: 6, sessions: 32 },
 };
 
 const { server, databaseUrl, stop } = await startTwoTenants({ autovacuum_naptime: '5s' });
@@ -162,11 +170,11 @@ async function answersOf(
   readonly webhooks: readonly PacedAnswer[];
   readonly streamed: readonly PacedAnswer[];
 }> {
-  const { part, connections } = tenantLoads[who];
+  const { part, connections, sessions } = tenantLoads[who];
   const paced = (work: 'webhooks' | 'turns', rate: number): Promise<readonly PacedAnswer[]> =>
     sendPaced({
       port,
-      request: requestsTo(server, who, work),
+      request: requestsTo(server, who, work, sessions),
       perSecond: rate,
       seconds: forSeconds,
       connections,
@@ -206,9 +214,9 @@ async function watchMemory(): Promise<void> {
   }
 }
 
-/** Megabytes an hour, by least squares over the later two thirds: the first fill caches. */
+/** Megabytes an hour, by least squares over the later half: the first fills caches and sessions. */
 function slopeOf(all: readonly { readonly atMs: number; readonly bytes: number }[]): number {
-  const late = all.slice(Math.floor(all.length / 3));
+  const late = all.slice(Math.floor(all.length / 2));
   const mean = (of: (one: (typeof late)[number]) => number): number =>
     late.reduce((sum, one) => sum + of(one), 0) / late.length;
   const [x, y] = [mean(({ atMs }) => atMs), mean(({ bytes }) => bytes)];

@@ -8,6 +8,8 @@ const tailMax = 100;
 const tailCharactersMax = 500_000;
 /** V8 stores a text in one byte for each character if all are Latin-1, otherwise in two. */
 const bytesOfCharacterMax = 2;
+/** A short message is mostly the objects and ids around its text: 230 bytes were measured. */
+const bytesOfMessage = 250;
 /** Finished turns whose events stay in memory for the session's monitors. */
 const finishedMax = 4;
 /** Ids of finished turns that are recognized without a query. */
@@ -139,7 +141,7 @@ export class SessionState {
 
   #count(characters: number): void {
     this.#tailCharacters = characters;
-    this.#holds(characters * bytesOfCharacterMax);
+    this.#holds(this.#tail.length * bytesOfMessage + characters * bytesOfCharacterMax);
   }
 
   forgetAll(): void {

@@ -52,8 +52,8 @@ test('sessions that hold too much text leave memory before their time', async (t
     agent,
     sessionId: randomUUID(),
     name: 'full',
-    // The words of one turn fit, those of two sessions do not.
-    config: { residentBytesMax: 150 },
+    // The two messages of one turn fit, those of two sessions do not, although their words would.
+    config: { residentBytesMax: 800 },
   });
   t.teardown(() => node.stop());
   const sessions = Array.from({ length: 4 }, () => node.another(randomUUID()));
