@@ -134,20 +134,21 @@ async function serve(parts: EndpointParts, request: McpRequest): Promise<RawRepl
   await server.cancellations.take(client, body);
   const method: unknown = Reflect.get(body, 'method');
   const isListening = method === listenMethod;
-  const left = new AbortController();
-  const leave = (): void => left.abort();
-  request.signal.addEventListener('abort', leave, { once: true });
-  if (isListening) parts.stopping.addEventListener('abort', leave, { once: true });
-  // An aborted signal fires no event.
-  if (request.signal.aborted || (isListening && parts.stopping.aborted)) leave();
   let bus: TenantChanges | undefined;
   try {
-    if (isListening) bus = new TenantChanges(parts, client.caller, rowsNamedIn(body));
+    if (isListening) bus = await TenantChanges.open(parts, client.caller, rowsNamedIn(body));
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error;
     const id: unknown = Reflect.get(body, 'id') ?? null;
     return new RawReply('application/json', protocolError(error.code, error.message, id), { status: 400 });
   }
+  const left = new AbortController();
+  const leave = (): void => left.abort();
+  request.signal.addEventListener('abort', leave, { once: true });
+  // After all that may refuse the request, which would leave its listener on the node.
+  if (isListening) parts.stopping.addEventListener('abort', leave, { once: true });
+  // An aborted signal fires no event.
+  if (request.signal.aborted || (isListening && parts.stopping.aborted)) leave();
   const handler = handlerFor(server, client, bus);
   const response = await handler.fetch(webRequestOf(parts, request, left.signal), { parsedBody: body });
   const done = (): void => parts.stopping.removeEventListener('abort', leave);

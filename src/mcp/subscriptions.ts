@@ -17,7 +17,7 @@ export interface SubscriptionParts {
   readonly realtime: Pick<RealtimeSubject, 'listen'>;
   readonly changes: ChangeFeed;
   readonly turnEnds: TurnEnds;
-  readonly sessions: Pick<Sessions, 'execution'>;
+  readonly sessions: Pick<Sessions, 'execution' | 'session'>;
 }
 
 const listenParams = z.object({
@@ -44,13 +44,31 @@ export function rowsNamedIn(body: unknown): readonly RowAddress[] {
 export class TenantChanges implements ServerEventBus {
   readonly #parts: SubscriptionParts;
   readonly #caller: TenantCaller;
-  readonly #rows: readonly RowAddress[];
+  readonly #followed: readonly FollowedSession[];
 
-  constructor(parts: SubscriptionParts, caller: TenantCaller, rows: readonly RowAddress[]) {
-    parts.turnEnds.admit(caller.scope, rows.filter(({ kind }) => kind !== 'agents').length);
+  private constructor(parts: SubscriptionParts, caller: TenantCaller, followed: readonly FollowedSession[]) {
     this.#parts = parts;
     this.#caller = caller;
-    this.#rows = rows;
+    this.#followed = followed;
+  }
+
+  /**
+   * Resolves once the state is read from which the stream tells changes. The client is told that it is subscribed only
+   * then: it may end a turn with its next request, before a later reading.
+   */
+  static async open(
+    parts: SubscriptionParts,
+    caller: TenantCaller,
+    rows: readonly RowAddress[],
+  ): Promise<TenantChanges> {
+    const ending = rows.filter(({ kind }) => kind !== 'agents');
+    parts.turnEnds.admit(caller.scope, ending.length);
+    const followed = await Promise.all(ending.map((row) => followedBy(parts, caller, row)));
+    return new TenantChanges(
+      parts,
+      caller,
+      followed.filter((one) => one !== undefined),
+    );
   }
 
   /** Changes come from the store and the sessions alone, whichever node made them. */
@@ -75,7 +93,7 @@ export class TenantChanges implements ServerEventBus {
         onDropEverything: () => undefined,
       }),
     );
-    const endings = this.#rows.map((row) => this.#followTurns(row, changed));
+    const endings = this.#followed.map((one) => this.#followTurns(one, changed));
     return () => {
       stopEvents();
       for (const stop of stopAgents) stop();
@@ -83,28 +101,27 @@ export class TenantChanges implements ServerEventBus {
     };
   }
 
-  #followTurns({ kind, id }: RowAddress, changed: (uri: string) => void): () => void {
-    const { turnEnds } = this.#parts;
-    const { scope, role } = this.#caller;
-    if (kind === 'sessions') return turnEnds.follow(scope, id, () => changed(rowUri('sessions', id)));
-    if (kind === 'executions' && allows(role, 'executions:read')) return this.#followTurn(id, changed);
-    return () => undefined;
-  }
-
-  /** A turn ends in its session. One that has ended does not change any more. */
-  #followTurn(id: string, changed: (uri: string) => void): () => void {
+  #followTurns(
+    { sessionId, turns, executionId }: FollowedSession,
+    changed: (uri: string) => void,
+  ): () => void {
     const { turnEnds, sessions } = this.#parts;
     const { scope } = this.#caller;
-    let stop = (): void => undefined;
+    if (executionId === undefined)
+      return turnEnds.follow(scope, { sessionId, turns }, () => changed(rowUri('sessions', sessionId)));
     let isOver = false;
-    sessions.execution(scope, id).then(
-      ({ session_id: sessionId, outcome }) => {
-        if (isOver || sessionId === null || outcome !== null) return;
-        stop = turnEnds.follow(scope, sessionId, (ended) => {
-          if (ended === undefined || ended === id) changed(rowUri('executions', id));
-        });
+    const ended = (): void => {
+      if (!isOver) changed(rowUri('executions', executionId));
+    };
+    const stop = turnEnds.follow(scope, { sessionId, turns }, (id) => {
+      if (id === undefined || id === executionId) ended();
+    });
+    // It may have ended before the turns of its session were counted.
+    sessions.execution(scope, executionId).then(
+      ({ outcome }) => {
+        if (outcome !== null) ended();
       },
-      // There is no such turn, or the store is unavailable: the client's next read shows which.
+      // The session is followed in any case.
       () => undefined,
     );
     return () => {
@@ -112,4 +129,32 @@ export class TenantChanges implements ServerEventBus {
       stop();
     };
   }
+}
+
+/** The session in which turns end that a client wants to hear of. */
+interface FollowedSession {
+  readonly sessionId: string;
+  /** Turns that had ended; undefined if the store was unavailable. */
+  readonly turns: number | undefined;
+  /** The turn that the client named; undefined if it named the session. */
+  readonly executionId: string | undefined;
+}
+
+/** Undefined for what does not change any more, is not there, or is not for the caller. */
+async function followedBy(
+  { sessions }: SubscriptionParts,
+  { scope, role }: TenantCaller,
+  { kind, id }: RowAddress,
+): Promise<FollowedSession | undefined> {
+  const turnsOf = async (sessionId: string): Promise<number | undefined> =>
+    sessions.session(scope, sessionId).then(
+      ({ total_turns: turns }) => turns,
+      () => undefined,
+    );
+  if (kind === 'sessions') return { sessionId: id, turns: await turnsOf(id), executionId: undefined };
+  if (!allows(role, 'executions:read')) return undefined;
+  // There is no such turn, or the store is unavailable: the client's next read shows which.
+  const turn = await sessions.execution(scope, id).catch(() => undefined);
+  if (turn === undefined || turn.session_id === null || turn.outcome !== null) return undefined;
+  return { sessionId: turn.session_id, turns: await turnsOf(turn.session_id), executionId: id };
 }

@@ -49,16 +49,20 @@ export class TurnEnds {
     throw tooManyRequests(watchedMax, { atMs: nowMs + 5_000, nowMs, message });
   }
 
-  /** Clients of one session share a watch. Ends with the returned function. */
-  follow(scope: TenantScope, sessionId: string, onEnd: OnTurnEnd): () => void {
+  /** Clients of one session share a watch. Ends with the returned function. `turns`: those that the client knows of. */
+  follow(
+    scope: TenantScope,
+    { sessionId, turns }: { readonly sessionId: string; readonly turns: number | undefined },
+    onEnd: OnTurnEnd,
+  ): () => void {
     const { tenantId } = scope;
     const watches = this.#tenants.get(tenantId) ?? new Map<string, SessionWatch>();
     this.#tenants.set(tenantId, watches);
-    const watch = watches.get(sessionId) ?? new SessionWatch(this.#parts, scope, sessionId);
+    const watch = watches.get(sessionId) ?? new SessionWatch(this.#parts, scope, sessionId, turns);
     watches.set(sessionId, watch);
     // A new function, since the set would merge two streams that pass the same one.
     const listener: OnTurnEnd = (executionId) => onEnd(executionId);
-    watch.listeners.add(listener);
+    watch.add(listener, turns);
     return () => {
       watch.listeners.delete(listener);
       if (watch.listeners.size > 0 || watches.get(sessionId) !== watch) return;
@@ -80,11 +84,21 @@ class SessionWatch {
   /** Turns of the session that listeners know of. */
   #known: number | undefined;
 
-  constructor(parts: TurnEndsParts, scope: TenantScope, sessionId: string) {
+  constructor(parts: TurnEndsParts, scope: TenantScope, sessionId: string, known: number | undefined) {
     this.#parts = parts;
     this.#scope = scope;
     this.#sessionId = sessionId;
+    this.#known = known;
     void this.#begin();
+  }
+
+  /** Turns that ended since the client read their number were told to the others only. */
+  add(listener: OnTurnEnd, known: number | undefined): void {
+    this.listeners.add(listener);
+    if (known === undefined || this.#known === undefined || this.#known <= known) return;
+    this.#later(0, () => {
+      if (this.listeners.has(listener)) listener(undefined);
+    });
   }
 
   stop(): void {

@@ -7,6 +7,8 @@ import { ManualTime } from '../../support/clocks/manual-time.js';
 
 const scope = tenantScope('10000000-0000-4000-8000-000000000001');
 
+const unknownTurns = { sessionId: 's', turns: undefined };
+
 /** A session whose owner the test plays. */
 function played() {
   const time = new ManualTime('2026-11-23T12:00:00Z');
@@ -45,8 +47,8 @@ function played() {
 test('clients of one session share a watch, and the last one ends it', async (t) => {
   const { ends, seen, state, say, time } = played();
   const heard: string[] = [];
-  const first = ends.follow(scope, 's', (id) => void heard.push(`first ${id}`));
-  const second = ends.follow(scope, 's', (id) => void heard.push(`second ${id}`));
+  const first = ends.follow(scope, unknownTurns, (id) => void heard.push(`first ${id}`));
+  const second = ends.follow(scope, unknownTurns, (id) => void heard.push(`second ${id}`));
   await eventually(() => seen.watches === 1);
   state.turns = 1;
   say('e1');
@@ -62,7 +64,7 @@ test('clients of one session share a watch, and the last one ends it', async (t)
 test('a turn that ended while the owner was gone is found by the count of turns', async (t) => {
   const { ends, seen, state, say, time } = played();
   const heard: (string | undefined)[] = [];
-  ends.follow(scope, 's', (id) => void heard.push(id));
+  ends.follow(scope, unknownTurns, (id) => void heard.push(id));
   await eventually(() => seen.watches === 1);
   say(undefined);
   state.turns = 1;
@@ -76,10 +78,23 @@ test('a turn that ended while the owner was gone is found by the count of turns'
   t.deepEqual(heard, [undefined], 'what was told is not told again');
 });
 
+test('a turn that ended before the watch began is told, also to a client that joins later', async (t) => {
+  const { ends, seen, state, time } = played();
+  state.turns = 1;
+  const heard: string[] = [];
+  ends.follow(scope, { sessionId: 's', turns: 0 }, (id) => void heard.push(`first ${id}`));
+  await eventually(() => seen.watches === 1);
+  t.deepEqual(heard, ['first undefined']);
+  ends.follow(scope, { sessionId: 's', turns: 0 }, (id) => void heard.push(`late ${id}`));
+  ends.follow(scope, { sessionId: 's', turns: 1 }, (id) => void heard.push(`knows ${id}`));
+  time.advance(0);
+  t.deepEqual(heard, ['first undefined', 'late undefined']);
+});
+
 test('the erasure of a session is reported once and ends its watch', async (t) => {
   const { ends, seen, state, say, time } = played();
   const heard: (string | undefined)[] = [];
-  ends.follow(scope, 's', (id) => void heard.push(id));
+  ends.follow(scope, unknownTurns, (id) => void heard.push(id));
   await eventually(() => seen.watches === 1);
   say(undefined);
   state.exists = false;
@@ -93,7 +108,7 @@ test('the erasure of a session is reported once and ends its watch', async (t) =
 test('a session that does not exist is not watched', async (t) => {
   const { ends, seen, state, time } = played();
   state.exists = false;
-  ends.follow(scope, 's', () => t.fail('nothing ends'));
+  ends.follow(scope, unknownTurns, () => t.fail('nothing ends'));
   await eventually(() => seen.looks === 1);
   t.is(seen.watches, 0);
   t.is(time.pending, 0);
@@ -101,7 +116,10 @@ test('a session that does not exist is not watched', async (t) => {
 
 test('a tenant has a bounded number of watches on a node', (t) => {
   const { ends } = played();
-  for (let number = 0; number < 1_000; number += 1) ends.follow(scope, `s${number}`, () => undefined);
+  for (let number = 0; number < 1_000; number += 1) {
+    const row = { sessionId: `s${number}`, turns: undefined };
+    ends.follow(scope, row, () => undefined);
+  }
   t.throws(() => ends.admit(scope, 1), { instanceOf: PlatformError, message: /already follow 1000/ });
   t.notThrows(() => ends.admit(tenantScope('10000000-0000-4000-8000-000000000002'), 100));
 });
