@@ -166,6 +166,8 @@ test.serial(
     await press(page, 'Add 2 tools');
     await page.waitForSelector('article[aria-label="createOrder"]');
     await click(page, 'article[aria-label="getOrder"] ::-p-text(Try)');
+    // Its editors are loaded with it, and move the button.
+    await page.waitForSelector('[role=dialog] [aria-label="Context"].cm-content');
     await press(page, 'Call the tool');
     await shows(page, 'GET /orders/a1');
     t.deepEqual(await axe(page), []);
@@ -179,11 +181,8 @@ test.serial(
     await fill(page, 'Address', 'ftp://nowhere');
     await press(page, 'Save tool');
     await shows(page, 'must be an http or https URL');
-    t.is(
-      await page.evaluate(`document.activeElement.value`),
-      'ftp://nowhere',
-      'the field with the problem has the focus',
-    );
+    // The field with the problem has the focus.
+    await page.waitForFunction(`document.activeElement.value === 'ftp://nowhere'`);
     t.deepEqual(await axe(page), []);
     forgetRefusals(visit);
     await fill(page, 'Address', `${server.url}/v2/orders`);
@@ -219,6 +218,8 @@ test.serial('a member sees agents and talks to them, and is offered no change', 
   );
   await ask(page, 'Hello from a member');
   await shows(page, 'echo: Hello from a member');
+  // Until the turn has ended, what it does pulses, in colours that are hard to read.
+  await page.waitForFunction(`!document.querySelector('[role=log] .animate-pulse')`);
   await eventually(async () => page.evaluate('document.documentElement.scrollWidth <= innerWidth'));
   t.deepEqual(await axe(page), []);
   expectNoConsoleErrors(t, visit);

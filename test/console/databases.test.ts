@@ -106,7 +106,9 @@ test.serial('a database is connected, tried, browsed, used, changed and deleted'
     [],
   );
   await press(page, 'Show deleted ones', 'checkbox');
-  await shows(page, 'deleted');
+  await page.waitForFunction(
+    `[...document.querySelectorAll('tbody td')].some((cell) => cell.innerText === 'deleted')`,
+  );
   await page.goto(`${node.client.baseUrl}/databases/${id}`);
   await shows(page, 'does not exist');
   t.deepEqual((await asOwner(node, 'GET', '/api/database-configs')).json.data, []);

@@ -29,7 +29,9 @@ test.serial('a person signs in, keeps the sign-in over a reload, and signs out',
   for (let round = 0; round < 3; round += 1) {
     await page.reload({ waitUntil: 'domcontentloaded' });
   }
-  await page.waitForSelector('nav[aria-label="Screens"]');
+  await page.waitForSelector('h1');
+  // What is still being read would be refused after the sign-out, and the browser would report it.
+  await page.waitForFunction('!document.querySelector("[role=status] > .animate-pulse")');
   expectNoConsoleErrors(t, visit);
   await press(page, 'Account of Owner');
   await press(page, 'Sign out', 'menuitem');
@@ -54,6 +56,8 @@ test.serial('a wrong password is told at the form, and an address is opened afte
 test.serial('on a phone the screens are in a drawer, and nothing is wider than the page', async (t) => {
   const visit = await openConsole(t, await shared.tenant(t));
   const { page } = visit;
+  // The frame is there before its first screen.
+  await page.waitForSelector('h1');
   await fitsPhone(page);
   await press(page, 'Open the menu');
   await page.waitForSelector('nav[aria-label="Screens"]', { visible: true });

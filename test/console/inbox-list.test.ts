@@ -29,7 +29,10 @@ async function seed(node: TenantNode): Promise<void> {
   await rows.end();
 }
 
-/** Scrolls by a part of the screen for each picture, to the end of what is loaded; tells the times between pictures. */
+/**
+ * Scrolls by a part of the screen for each picture, to the end of what is loaded or for a while: a call of the browser has
+ * a time limit. Tells the times between pictures.
+ */
 const scroll = `(async () => {
   const box = document.querySelector('[role="region"][aria-label="Conversations"]');
   const longTasks = [];
@@ -38,7 +41,7 @@ const scroll = `(async () => {
   const apart = [];
   let lines = 0;
   let before = await new Promise(requestAnimationFrame);
-  for (let still = 0; still < 120; ) {
+  for (let still = 0; still < 120 && apart.length < 300; ) {
     const top = box.scrollTop;
     box.scrollTop += 600;
     const now = await new Promise(requestAnimationFrame);
@@ -48,12 +51,9 @@ const scroll = `(async () => {
     still = box.scrollTop === top ? still + 1 : 0;
   }
   observer.disconnect();
-  apart.sort((a, b) => a - b);
   const last = [...box.querySelectorAll('li')].at(-1);
   return {
-    pictures: apart.length,
-    median: apart[Math.floor(apart.length / 2)],
-    p95: apart[Math.floor(apart.length * 0.95)],
+    apart,
     longest: Math.max(0, ...longTasks),
     lines,
     reached: Number(last.getAttribute('aria-posinset')),
@@ -62,9 +62,7 @@ const scroll = `(async () => {
 })()`;
 
 interface Scrolled {
-  readonly pictures: number;
-  readonly median: number;
-  readonly p95: number;
+  readonly apart: readonly number[];
   readonly longest: number;
   readonly lines: number;
   readonly reached: number;
@@ -79,24 +77,29 @@ test.serial(
     const visit = await openConsole(t, node, '/inbox');
     const { page } = visit;
     await shows(page, 'A message of person-1');
-    let found: Scrolled | undefined;
+    const apart: number[] = [];
+    let [longest, lines] = [0, 0];
     // The next page may come later than the end of the loaded ones is reached.
-    await eventually(
+    const found = await eventually(
       async () => {
-        found = (await page.evaluate(scroll)) as Scrolled;
-        return found.reached >= sessions;
+        const part = (await page.evaluate(scroll)) as Scrolled;
+        apart.push(...part.apart);
+        longest = Math.max(longest, part.longest);
+        lines = Math.max(lines, part.lines);
+        return part.reached >= sessions && part;
       },
       { timeoutMs: 300_000 },
     );
-    if (found === undefined) throw new Error('nothing was scrolled');
-    t.log(found);
+    apart.sort((a, b) => a - b);
+    const p95 = apart[Math.floor(apart.length * 0.95)] ?? Number.NaN;
+    t.log({ pictures: apart.length, median: apart[Math.floor(apart.length / 2)], p95, longest, lines });
     t.is(found.reached, sessions);
     t.regex(found.text, new RegExp(`person-${sessions}`));
-    t.true(found.lines < 60, `${found.lines} lines are in the page`);
+    t.true(lines < 60, `${lines} lines are in the page`);
     // Alone on a fast machine pictures are 17 ms apart. The bounds leave room for two cores that others use too; a list that
     // draws all its lines takes seconds.
-    t.true(found.p95 < 150, `pictures are ${found.p95} ms apart`);
-    t.true(found.longest < 500, `a task took ${found.longest} ms`);
+    t.true(p95 < 150, `pictures are ${p95} ms apart`);
+    t.true(longest < 500, `a task took ${longest} ms`);
     // What a person looks at stays in its place when a conversation moves to the top.
     const middle = `document.querySelector('[role="region"][aria-label="Conversations"]')`;
     await page.evaluate(`${middle}.scrollTop = 76 * 5000 + 10`);

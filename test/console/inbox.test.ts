@@ -140,7 +140,8 @@ test.serial('a person is denied beside the conversation', async (t) => {
   const visit = await openConsole(t, node, `/inbox?session=${session_id}`);
   const { page } = visit;
   await page.setViewport({ width: 1440, height: 900 });
-  await shows(page, 'bold');
+  // The list has the words too.
+  await page.waitForSelector('article strong');
   t.is(await page.$('article img'), null, 'what a consumer wrote is no markup');
   await press(page, 'Deny');
   await fill(page, 'Reason', 'sends spam');
@@ -180,7 +181,7 @@ test.serial('a member reads and is offered nothing else, also on a phone', async
   await signIn(visit);
   await page.setViewport({ width: 390, height: 800 });
   await pressLine(page, 'Hello there');
-  await shows(page, 'echo: Hello there');
+  await page.waitForSelector('article ::-p-text(echo: Hello there)');
   const text = await visible(page);
   for (const offer of ['Take over', 'Suspend', 'Send', 'Cancel turn']) t.false(text.includes(offer), offer);
   t.true(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'));
@@ -192,6 +193,10 @@ test.serial('a member reads and is offered nothing else, also on a phone', async
   await eventually(async () => !page.url().includes(session_id));
   await page.keyboard.press('ArrowUp');
   await eventually(async () => page.url().includes(session_id));
+  // The address changes before the page.
+  await page.waitForFunction(
+    `document.querySelector('section[aria-label="Conversation"] h2')?.textContent === 'grace'`,
+  );
   await page.setViewport({ width: 390, height: 800 });
   await press(page, 'Show the person');
   await shows(page, 'Your role does not include the profiles of people');

@@ -38,8 +38,9 @@ test.serial('a tenant sees its errors; the operator sees all, plans, suspends an
 
   const visit = await openConsole(t, node, '/errors');
   const { page } = visit;
-  await shows(page, failed.error);
-  await shows(page, 'not_found');
+  // The filter has the words too.
+  for (const code of [failed.error, 'not_found'])
+    await page.waitForFunction(`document.querySelector('tbody')?.innerText.includes('${code}')`);
   t.deepEqual(await axe(page), []);
   await page.waitForSelector(`option[value="${agent}"]`);
   await page.select('::-p-aria([name="Agent"])', agent);
@@ -102,6 +103,8 @@ test.serial('a tenant sees its errors; the operator sees all, plans, suspends an
   await press(page, 'Create');
   await shows(page, 'The tenant was created');
   await fillIn(page, 'input[type=search]', 'Made by the operator');
+  // The field takes effect a moment after the last key, and closes what was opened before.
+  await page.waitForFunction(`new URLSearchParams(location.search).get('search') === 'Made by the operator'`);
   await page.waitForFunction(`document.querySelector('tbody')?.innerText.includes('Made by the operator')`);
   await press(page, 'Made by the operator');
   await press(page, 'Delete');
@@ -118,6 +121,7 @@ test.serial('a tenant sees its errors; the operator sees all, plans, suspends an
   await shows(page, failed.error);
   await shows(page, 'Copy as');
   await fillIn(page, 'input[type=search]', requestId);
+  await page.waitForFunction(`location.search.includes('${requestId}')`);
   await page.waitForFunction(
     `document.querySelector('tbody')?.innerText.includes('${failed.error}') === false`,
   );
@@ -127,7 +131,11 @@ test.serial('a tenant sees its errors; the operator sees all, plans, suspends an
   await page.keyboard.press('Escape');
 
   await press(page, 'Users', 'link');
+  // The page before has such a field too, and stays until the next one is there.
+  await shows(page, 'The accounts of this installation');
   await fillIn(page, 'input[type=search]', bootstrap.owner.email);
+  // The rows of before go away a moment after the last key.
+  await page.waitForFunction(`document.querySelectorAll('tbody tr').length === 1`);
   await shows(page, 'Copy as');
   await press(page, `Disable ${bootstrap.owner.email}`);
   await click(page, '[role=alertdialog] button:last-of-type');

@@ -54,6 +54,11 @@ test.serial(
     const find = async (words: string, wanted: string): Promise<void> => {
       await openPalette(page);
       await page.keyboard.type(words);
+      // What was found for the words of before stays until the next list is drawn.
+      await page.waitForFunction(
+        `[...document.querySelectorAll('[role=option]')].some(({ textContent: text }) =>
+          text.includes(${JSON.stringify(wanted)}) && text.toLowerCase().includes(${JSON.stringify(words)}))`,
+      );
       await click(page, `[role=option] ::-p-text(${wanted})`);
       await page.waitForSelector('[role=combobox]', { hidden: true });
     };

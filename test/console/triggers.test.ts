@@ -59,6 +59,8 @@ test.serial(
     t.deepEqual(await axe(page), []);
 
     await click(page, 'main a[href*="tab=try"]');
+    // The editor is loaded with it, and moves the button.
+    await page.waitForSelector('[aria-label="Sample payload"].cm-content');
     await press(page, 'Dry run');
     await shows(page, 'would not run: the payload has no message');
     t.deepEqual(await axe(page), []);
@@ -76,7 +78,7 @@ test.serial(
     t.regex(String(await page.evaluate('location.search')), /execution=[0-9a-f-]{36}/, 'it is a link');
     t.deepEqual(await axe(page), []);
     await press(page, 'Open the turn', 'link');
-    await shows(page, 'Turn');
+    await page.waitForSelector('::-p-aria([name="Turn"][role="heading"])');
     await page.waitForFunction(`/^\\/turns\\/[0-9a-f-]{36}$/.test(location.pathname)`);
     expectNoConsoleErrors(t, visit);
   },
@@ -101,7 +103,7 @@ test.serial('dead letters are sent again, and open buffers are listed', async (t
   refuses = false;
   await press(page, 'Send again');
   await shows(page, 'The answer is sent once more');
-  await page.waitForFunction(`/\\bdelivered\\b/.test(document.querySelector('tbody').innerText)`);
+  await page.waitForFunction(`/\\bdelivered\\b/.test(document.querySelector('tbody')?.innerText ?? '')`);
   t.true(receiver.heard.length >= 2);
 
   const buffered = await makeTrigger(node, 'Buffered', {

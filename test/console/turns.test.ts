@@ -37,7 +37,8 @@ test.serial('a turn shows its models, tools and attempts, and is compared with a
   const { execution_id } = JSON.parse(/^data: (.*)$/m.exec(turn.text)?.[1] ?? '{}');
   const visit = await openConsole(t, node, '/turns?trace=trace-of-the-test');
   const { page } = visit;
-  await shows(page, 'completed');
+  // The filter has the word too.
+  await page.waitForFunction(`document.querySelector('tbody')?.innerText.includes('completed')`);
   t.deepEqual(await axe(page), []);
   await click(page, 'table a');
   await eventually(async () => page.url().endsWith(`/turns/${execution_id}`));
@@ -101,7 +102,7 @@ test.serial('a turn is live while it runs', async (t) => {
     return json.data[0]?.id as string | undefined;
   });
   const visit = await openConsole(t, node, `/turns/${running}`);
-  await shows(visit.page, 'Turn');
+  await visit.page.waitForSelector('::-p-aria([name="Turn"][role="heading"])');
   t.is((await turn).status, 200);
   await shows(visit.page, 'completed');
   await visit.page.goto(`${node.client.baseUrl}/turns/00000000-0000-4000-8000-000000000000`);

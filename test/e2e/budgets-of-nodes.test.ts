@@ -10,12 +10,18 @@ import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 setGlobalDispatcher(new Agent({ pipelining: 0, connect: { timeout: 100_000 } }));
 
-const body = { model: 'openai.gpt-4.1-mini', query: 'hello', max_tokens: 20 };
+/** The vendor sees which node asks. */
+const bodyOf = ({ name }: NodeProcess) => ({
+  model: 'openai.gpt-4.1-mini',
+  query: `hello ${name}`,
+  max_tokens: 20,
+});
 
 /** The error, `ok`, or `lost` where the node died with the call. */
-async function ask({ client }: NodeProcess, key: string): Promise<string> {
+async function ask(node: NodeProcess, key: string): Promise<string> {
   try {
-    const { status, json } = await client.call('POST', '/api/v3/llm/public/call', { key, body });
+    const request = { key, body: bodyOf(node) };
+    const { status, json } = await node.client.call('POST', '/api/v3/llm/public/call', request);
     return status === 200 ? 'ok' : `${status} ${json?.error}`;
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
@@ -63,6 +69,13 @@ test.serial(
       epochs.some(({ kind, group }) => kind.endsWith('QuotaService') && group === tenant),
     );
     const doomed = nodes.find(({ name }) => String(counting?.process).startsWith(`${name}-`)) ?? third;
+    // Two of its calls get no answer, so that it has calls under way when it dies.
+    let held = 0;
+    vendor.decide = ({ text }) => {
+      if (held === 2 || !text.includes(bodyOf(doomed).query)) return undefined;
+      held += 1;
+      return { hangBeforeHeaders: true };
+    };
     let answered = 0;
     const calls = Array.from({ length: 512 }, async (_, index) => {
       const outcome = await ask(nodes[index % 3] ?? first, key);
@@ -70,7 +83,7 @@ test.serial(
       return outcome;
     });
     // The node dies between the first answer and the last: reservations of its own calls may fill the budget.
-    await eventually(() => answered > 0, { everyMs: 5 });
+    await eventually(() => answered > 0 && held > 0, { everyMs: 5 });
     await doomed.kill();
     const outcomes = await Promise.all(calls);
     const alive = nodes.filter((node) => node !== doomed);

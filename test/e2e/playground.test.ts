@@ -52,8 +52,14 @@ async function useKey(page: Page, key: string, agentId: string): Promise<void> {
 }
 
 async function say(page: Page, message: string): Promise<void> {
+  await takesMessages(page);
   await fillIn(page, '::-p-aria([name="Message"][role="textbox"])', message);
   await page.keyboard.press('Enter');
+}
+
+/** The page takes none before the turn has ended, which is a moment after its last event. */
+async function takesMessages(page: Page): Promise<void> {
+  await page.waitForSelector('#send:not([disabled])');
 }
 
 /** The page's visible text: scripts for the browser are texts here, because there is no document. */
@@ -169,6 +175,7 @@ test.serial('suggested replies are labelled buttons, and thinking and tools are 
   t.regex(await textOf(page, '.tools li'), /^look_up: finished \(\d+ ms\)$/);
   const labels = await textsOf(page, '.replies button');
   t.deepEqual(labels, ['Tea', 'Coffee']);
+  await takesMessages(page);
   await click(page, '::-p-aria([name="Tea"][role="button"])');
   await shows(page, answer, (text) => text === 'Here is your tea.');
   t.is((await textsOf(page, '.replies')).length, 0, 'old suggestions are gone');

@@ -29,6 +29,15 @@ export function useKey(...rest: readonly unknown[]): readonly unknown[] {
   return [user.id, tenantId ?? 'no tenant', ...rest];
 }
 
+/**
+ * Reads again what an event told of. A first reading that is under way may have seen the state before, and an invalidation
+ * alone would end with its answer: it begins anew.
+ */
+export async function readAnew(queryKey: QueryKey): Promise<void> {
+  await queries.cancelQueries({ queryKey, predicate: ({ state }) => state.data === undefined });
+  await queries.invalidateQueries({ queryKey });
+}
+
 /** Keys, each with everything below it. */
 interface Deletion {
   readonly deleted: readonly QueryKey[];

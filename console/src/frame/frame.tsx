@@ -5,7 +5,7 @@ import { queries } from '../api/queries';
 import { session } from '../session/session';
 import { useValue } from '../session/value';
 import { IconButton } from '../ui/button';
-import { Empty } from '../ui/states';
+import { Page } from '../ui/page';
 import { AccountMenu } from './account-menu';
 import { PaletteButton } from './palette-button';
 import { Sidebar } from './sidebar';
@@ -76,12 +76,16 @@ function Frame() {
         <Unverified />
         <main id="content" tabIndex={-1} className="min-w-0 flex-1 outline-none">
           {present.tenantId === undefined ? (
-            <Empty title="You belong to no tenant">
-              <p>Ask an owner or admin for an invitation, or create a tenant of your own.</p>
-              <Suspense>
-                <CreateTenant />
-              </Suspense>
-            </Empty>
+            <Page
+              title="You belong to no tenant"
+              description="Ask an owner or admin for an invitation, or create a tenant of your own."
+            >
+              <div className="max-w-md">
+                <Suspense>
+                  <CreateTenant />
+                </Suspense>
+              </div>
+            </Page>
           ) : (
             // Another tenant is another page: no state of one is left in the other.
             <Outlet key={present.tenantId} />

@@ -83,6 +83,8 @@ export function CodeMirror({ label, value, onChange, language = 'text', readOnly
   const view = useRef<EditorView>(undefined);
   const change = useRef(onChange);
   const first = useRef(value);
+  /** Told by this editor and not yet given back as its value. */
+  const told = useRef<string[]>([]);
   useEffect(() => {
     change.current = onChange;
   });
@@ -97,10 +99,17 @@ export function CodeMirror({ label, value, onChange, language = 'text', readOnly
         EditorState.readOnly.of(readOnly),
         EditorView.updateListener.of((update) => {
           const isOwn = update.transactions.some((one) => one.annotation(fromElsewhere) === true);
-          if (update.docChanged && !isOwn) change.current?.(update.state.doc.toString());
+          if (!update.docChanged || isOwn || change.current === undefined) return;
+          const text = update.state.doc.toString();
+          told.current.push(text);
+          change.current(text);
         }),
         common(label, language),
       ],
+    });
+    // A window around the editor would close. The editor's own panels have had the key by then.
+    made.dom.addEventListener('keydown', (event) => {
+      if (event.key === 'Escape') event.stopPropagation();
     });
     view.current = made;
     return () => made.destroy();
@@ -108,7 +117,13 @@ export function CodeMirror({ label, value, onChange, language = 'text', readOnly
   useEffect(() => {
     first.current = value;
     const shown = view.current;
-    // The value came from elsewhere: what the person types arrives here equal.
+    // What was told comes back late on a busy page, and more is written by then.
+    const at = told.current.lastIndexOf(value);
+    if (at >= 0) {
+      told.current.splice(0, at + 1);
+      return;
+    }
+    told.current = [];
     if (shown === undefined || shown.state.doc.toString() === value) return;
     shown.dispatch({
       changes: { from: 0, to: shown.state.doc.length, insert: value },

@@ -60,16 +60,28 @@ export function FilterText({
     change.current = onChange;
   });
   const [given, setGiven] = useState(value);
+  /** What the address has, or was asked to have, by this field. */
+  const [asked, setAsked] = useState(value);
   if (given !== value) {
-    // The address changed without this field: by a link, or by going back.
     setGiven(value);
-    setText(value ?? '');
+    // By a link, or by going back. What this field asked for is older than what is written by now.
+    if (value !== asked) {
+      setAsked(value);
+      setText(value ?? '');
+    }
   }
+  // A page stays until the next one is ready, and must not lead back to itself.
+  const [ownPath] = useState(() => location.pathname);
   useEffect(() => {
     if (text === (value ?? '')) return undefined;
-    const timer = setTimeout(() => change.current(text === '' ? undefined : text), 250);
+    const next = text === '' ? undefined : text;
+    const timer = setTimeout(() => {
+      if (location.pathname !== ownPath) return;
+      setAsked(next);
+      change.current(next);
+    }, 250);
     return () => clearTimeout(timer);
-  }, [text, value]);
+  }, [text, value, ownPath]);
   return (
     <input
       type="search"

@@ -108,7 +108,7 @@ export async function press(page: Page, name: string, role = 'button'): Promise<
 /** Resolves once the page's visible text has the words. */
 export async function shows(page: Page, words: string): Promise<void> {
   // Goes on over a navigation, unlike an evaluation.
-  const shown = page.waitForFunction(`document.body.innerText.includes(${JSON.stringify(words)})`);
+  const shown = page.waitForFunction(`document.body?.innerText.includes(${JSON.stringify(words)})`);
   await explained(`The page does not show "${words}"`, shown);
 }
 

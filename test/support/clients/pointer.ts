@@ -1,15 +1,36 @@
 // The pointer and the keyboard of a person at a browser.
-import type { Page } from 'puppeteer-core';
+import { type Page, TimeoutError } from 'puppeteer-core';
 
-/** Presses what the selector finds. */
+/** How long a click waits in all; an element that is gone by then is not waited for as long. */
+const clickMs = 60_000;
+const elementMs = 5_000;
+
+/** Presses what the selector finds, again if it moved away under the pointer. */
 export async function click(page: Page, selector: string): Promise<void> {
-  const act = page.locator(selector).filter(takesPointer).click();
-  await explained(`"${selector}" took no click`, act);
+  const endsAt = performance.now() + clickMs;
+  const act = async (): Promise<void> => {
+    while (!(await clickOnce(page, selector)))
+      if (performance.now() > endsAt) throw new Error('each click went beside it');
+  };
+  await explained(`"${selector}" took no click`, act());
+}
+
+/** False if the click went beside it: what is loaded late moves a button between the look at its place and the click. */
+async function clickOnce(page: Page, selector: string): Promise<boolean> {
+  await using found = await page.locator(selector).map(reached).map(watched).waitHandle();
+  try {
+    await found.asLocator().setTimeout(elementMs).click();
+  } catch (error) {
+    if (error instanceof TimeoutError) return false;
+    throw error;
+  }
+  // A click that leads to another page takes the element away before it can tell.
+  return found.evaluate(wasClicked).catch(() => true);
 }
 
 /** Writes into the field that the selector finds, or chooses an option of it. */
 export async function fillIn(page: Page, selector: string, text: string): Promise<void> {
-  const act = page.locator(selector).filter(takesPointer).fill(text);
+  const act = page.locator(selector).map(reached).map(emptied).fill(text);
   await explained(`"${selector}" took no text`, act);
 }
 
@@ -32,13 +53,14 @@ interface Element {
 }
 
 /**
- * Whether a click reaches the element. The library clicks at the element's place whatever lies over it: the backdrop of
- * a window that is about to close takes the click then, and the test waits for something that nobody asked for. False
- * makes the locator look again, at an element that may be another one by then. Runs in the page.
+ * The element, if a click reaches it. The library clicks at the element's place whatever lies over it: the backdrop of a
+ * window that is about to close takes the click then, and the test waits for something that nobody asked for. Throws
+ * otherwise, which makes the locator look again, at an element that may be another one by then: its `filter` would ask
+ * the first one for ever. Runs in the page.
  */
-function takesPointer(found: object): boolean {
-  const element = found as Element;
-  if (element.matches(':disabled')) return false;
+function reached<Found extends object>(found: Found): Found {
+  const element = found as unknown as Element;
+  if (element.matches(':disabled')) throw new Error('the element is disabled');
   const isHit = (): boolean => {
     const { innerWidth, innerHeight } = element.ownerDocument.defaultView;
     // A link that goes on in the next line has several boxes; the first one is clicked.
@@ -49,9 +71,54 @@ function takesPointer(found: object): boolean {
     const y = (Math.max(top, 0) + Math.min(bottom, innerHeight)) / 2;
     return element.contains(element.getRootNode().elementFromPoint?.(x, y) ?? null);
   };
-  if (isHit()) return true;
+  if (isHit()) return found;
   element.scrollIntoView({ block: 'center', inline: 'center' });
-  return isHit();
+  if (isHit()) return found;
+  throw new Error('the element is covered');
+}
+
+interface Watched {
+  isClicked?: boolean;
+  readonly isConnected: boolean;
+  addEventListener(type: 'click', listener: () => void, options: { readonly capture: true }): void;
+}
+
+/** Notes clicks on the element. Runs in the page. */
+function watched<Found extends object>(found: Found): Found {
+  const element = found as unknown as Watched;
+  if (element.isClicked === undefined)
+    element.addEventListener('click', () => (element.isClicked = true), { capture: true });
+  element.isClicked = false;
+  return found;
+}
+
+/** What a click took out of the page got it. Runs in the page. */
+function wasClicked(found: object): boolean {
+  const element = found as Watched;
+  return element.isClicked === true || !element.isConnected;
+}
+
+interface Field {
+  readonly type: string;
+  readonly value: string;
+  readonly ownerDocument: { execCommand(name: 'delete'): boolean };
+  focus(): void;
+  select(): void;
+}
+
+/**
+ * The field, emptied as a person does. The library takes the text away without an event, and a page that is drawn again
+ * before the first key puts it back. Runs in the page.
+ */
+function emptied<Found extends object>(found: Found): Found {
+  const field = found as unknown as Field;
+  const typed = ['text', 'url', 'tel', 'search', 'password', 'number', 'email', 'textarea'];
+  if (!typed.includes(field.type) || field.value === '') return found;
+  field.focus();
+  field.select();
+  field.ownerDocument.execCommand('delete');
+  if (field.value !== '') throw new Error('the field is not empty');
+  return found;
 }
 
 /** The library's error says only how long it waited. */

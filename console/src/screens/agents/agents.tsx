@@ -21,7 +21,7 @@ function Agents() {
   const { status, search, create } = Route.useSearch();
   const navigate = Route.useNavigate();
   const mayCreate = useAllowed('agents:create');
-  const found = usePages<AgentSummary>(['agents', status], async (cursor, signal) => {
+  const found = usePages<AgentSummary>(['agents', 'list', status], async (cursor, signal) => {
     const query = { status, cursor, limit: 50 };
     const { data, next_cursor: next } = await take(api.GET('/api/agents', { params: { query }, signal }));
     return { rows: data, next: next ?? undefined };

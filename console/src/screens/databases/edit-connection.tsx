@@ -73,12 +73,15 @@ function EditConnection({ database }: { readonly database: Database }) {
           change.mutate();
         }}
       >
-        <ConnectionFields
-          draft={draft}
-          setDraft={setDraft}
-          error={change.error}
-          isStored={isKept(database)}
-        />
+        {/* The saved configuration begins a new form, without what would be written meanwhile. */}
+        <fieldset disabled={change.isPending} className="contents">
+          <ConnectionFields
+            draft={draft}
+            setDraft={setDraft}
+            error={change.error}
+            isStored={isKept(database)}
+          />
+        </fieldset>
         <div className="flex flex-wrap items-center gap-3 border-t border-line pt-3">
           <Button kind="primary" type="submit" disabled={!isChanged} busy={change.isPending}>
             Save

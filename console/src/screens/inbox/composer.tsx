@@ -28,8 +28,12 @@ export function Composer({
           body: { message },
         }),
       ),
+    // What is written meanwhile is the next message.
+    onError: (_, message) => {
+      setText((present) => (present.trim() === '' ? message : `${message}\n${present}`));
+      if (text.trim() !== '') setMessageKey(newIdempotencyKey());
+    },
     onSuccess: () => {
-      setText('');
       setMessageKey(newIdempotencyKey());
       changed();
     },
@@ -43,7 +47,9 @@ export function Composer({
     );
   }
   const send = (): void => {
-    if (text.trim() !== '' && !sending.isPending) sending.mutate(text.trim());
+    if (text.trim() === '' || sending.isPending) return;
+    sending.mutate(text.trim());
+    setText('');
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
@@ -64,7 +70,13 @@ export function Composer({
         className={`${inputClass} h-auto min-h-18 resize-y py-1.5`}
         maxLength={20_000}
         value={text}
-        onChange={({ target }) => setText(target.value)}
+        onChange={({ target }) => {
+          setText(target.value);
+          if (!sending.isError) return;
+          // Another text is another message: under the same key the node would take it for a repeat.
+          sending.reset();
+          setMessageKey(newIdempotencyKey());
+        }}
         onKeyDown={onKeyDown}
       />
       <FormProblem error={sending.error} />

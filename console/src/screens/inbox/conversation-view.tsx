@@ -1,7 +1,7 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, take } from '../../api/client';
-import { useKey } from '../../api/queries';
+import { readAnew, useKey } from '../../api/queries';
 import { useRealtime } from '../../api/realtime';
 import { Failure, Loading } from '../../ui/states';
 import { Composer } from './composer';
@@ -14,7 +14,6 @@ import { useLiveTurns } from './use-live-turns';
 /** One conversation: what was said and is being said, what a person may do, and whom it is with. */
 export function ConversationView({ id, close }: { readonly id: string; readonly close: () => void }) {
   const [profileOpen, setProfileOpen] = useState(false);
-  const queries = useQueryClient();
   const key = useKey('conversation', id);
   const conversation = useQuery({
     queryKey: key,
@@ -23,7 +22,7 @@ export function ConversationView({ id, close }: { readonly id: string; readonly 
   const messagesKey = useKey('conversation messages', id);
   const approvalsKey = useKey('conversation approvals', id);
   const refresh = (): void => {
-    for (const queryKey of [key, messagesKey, approvalsKey]) void queries.invalidateQueries({ queryKey });
+    for (const queryKey of [key, messagesKey, approvalsKey]) void readAnew(queryKey);
   };
   useRealtime(({ data }) => {
     if (data['session_id'] === id) refresh();

@@ -1,6 +1,6 @@
 import { createLazyRoute } from '@tanstack/react-router';
 import { useMemo } from 'react';
-import { queries, useKey } from '../../api/queries';
+import { readAnew, useKey } from '../../api/queries';
 import { useRealtime } from '../../api/realtime';
 import { useThrottled } from '../../api/throttled';
 import { useAllowed, useTenant } from '../../session/use-session';
@@ -26,7 +26,7 @@ function Overview() {
   const { name } = useTenant();
   const mayReadFigures = useAllowed('telemetry:read');
   const key = useKey('overview', 'attention');
-  const readAgain = useThrottled(() => void queries.invalidateQueries({ queryKey: key }), 2_000);
+  const readAgain = useThrottled(() => void readAnew(key), 2_000);
   const liveness = useRealtime(readAgain, readAgain);
   const [tone, text] = livenesses[liveness];
   return (

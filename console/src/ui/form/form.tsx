@@ -9,7 +9,7 @@ import { FormFields } from './form-fields';
 
 export interface FormProps<Specs extends FieldSpecs, Answer> {
   readonly fields: Specs;
-  /** Values to begin with, such as those that hold now. When they change, the form shows the new ones. */
+  /** Values to begin with, such as those that hold now. When they change, the form shows the new ones, but for what is being written. */
   readonly initial?: { readonly [Name in keyof Specs]?: unknown };
   readonly submit: (values: ValuesOf<Specs>) => Promise<Answer>;
   /** What the button says. */
@@ -40,15 +40,16 @@ export function Form<const Specs extends FieldSpecs, Answer>({
   children,
   actions,
 }: FormProps<Specs, Answer>) {
-  const beginning = (): Raws =>
-    Object.fromEntries(Object.entries(fields).map(([name, spec]) => [name, rawOf(spec, initial[name])]));
-  const [raws, setRaws] = useState(beginning);
+  const beginning = (values: typeof initial): Raws =>
+    Object.fromEntries(Object.entries(fields).map(([name, spec]) => [name, rawOf(spec, values[name])]));
+  const [raws, setRaws] = useState(() => beginning(initial));
   const [sent, setSent] = useState<Raws>();
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
-  const [given, setGiven] = useState(JSON.stringify(initial));
-  if (given !== JSON.stringify(initial)) {
-    setGiven(JSON.stringify(initial));
-    setRaws(beginning());
+  const [given, setGiven] = useState(initial);
+  if (!isSame(given, initial)) {
+    setGiven(initial);
+    const [before, now] = [beginning(given), beginning(initial)];
+    setRaws((present) => keeping(keeping(present, before, now), sent ?? now, now));
   }
   const attempt = useMutation({ mutationFn: submit });
   const box = useRef<HTMLFormElement>(null);
@@ -77,7 +78,7 @@ export function Form<const Specs extends FieldSpecs, Answer>({
     attempt.mutate(valuesOf(fields, raws), {
       onSuccess: () => {
         setLeft(new Set());
-        if (clears) setRaws(beginning());
+        if (clears) setRaws((present) => keeping(present, raws, beginning(initial)));
       },
     });
   };
@@ -113,6 +114,15 @@ export function Form<const Specs extends FieldSpecs, Answer>({
       </div>
     </form>
   );
+}
+
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
+
+/** `next`, but what was written over `from` stays. */
+function keeping(present: Raws, from: Raws, next: Raws): Raws {
+  return Object.fromEntries(
+    Object.keys(next).map((name) => [name, isSame(present[name], from[name]) ? next[name] : present[name]]),
+  ) as Raws;
 }
 
 /** The field of the form that a refusal names: itself, or a part of its value such as `allowed_ips.0`. */

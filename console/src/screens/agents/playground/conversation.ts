@@ -1,6 +1,7 @@
 import type { ChatInput, TurnEvent } from '@troupe/client';
 import { useEffect, useRef, useState } from 'react';
 import { api, take, troupe } from '../../../api/client';
+import { failed } from '../../../ui/toasts';
 import { readableProblem } from './problem';
 import type { Draft } from '../editor/draft';
 import type { Attachment } from './attachments';
@@ -68,7 +69,9 @@ export function useConversation(agentId: string, mode: Mode, draft: Draft, model
     const sessionId = sessionOf(exchanges).session_id;
     // The turn itself ends on the server; its stream then says so.
     if (mode === 'published' && sessionId !== undefined) {
-      void api.POST('/api/v1/sessions/{id}/cancel', { params: { path: { id: sessionId } } });
+      take(api.POST('/api/v1/sessions/{id}/cancel', { params: { path: { id: sessionId } } })).catch(
+        (error: unknown) => failed('The turn was not stopped', error),
+      );
     } else running.current?.abort();
   };
   const startOver = (): void => {

@@ -21,13 +21,14 @@ export function ImportTools({
   readonly onClose: () => void;
 }) {
   const [document, setDocument] = useState<ReadDocument>();
+  const close = (): void => {
+    setDocument(undefined);
+    onClose();
+  };
   return (
     <Dialog
       open={open}
-      onClose={() => {
-        setDocument(undefined);
-        onClose();
-      }}
+      onClose={close}
       title="Import tools from an OpenAPI document"
       description="OpenAPI 3 or Swagger 2, as JSON or YAML. It is read in your browser."
       wide
@@ -35,7 +36,7 @@ export function ImportTools({
       {document === undefined ? (
         <Given onRead={setDocument} />
       ) : (
-        <Choice agentId={agentId} document={document} onClose={onClose} />
+        <Choice agentId={agentId} document={document} onClose={close} />
       )}
     </Dialog>
   );

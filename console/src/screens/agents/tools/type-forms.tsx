@@ -124,7 +124,8 @@ const mcpFields = (secrets: readonly string[], tools: Tool['tools']): FieldSpecs
 function useAgentFields(chosen: string, own: string): FieldSpecs {
   const { data } = useQuery({
     queryKey: useKey('agents', 'published'),
-    queryFn: ({ signal }) => take(api.GET('/api/agents/published', { signal })),
+    queryFn: ({ signal }) =>
+      take(api.GET('/api/agents/published', { params: { query: { limit: 100 } }, signal })),
   });
   const others = (data?.data ?? []).filter(({ id }) => id !== own);
   const isListed = chosen === '' || others.some(({ id }) => id === chosen);
