@@ -41,15 +41,25 @@ interface Box {
   readonly bottom: number;
 }
 
+/** What is used of an element: there is no library of the browser's types. */
 interface Element {
   readonly ownerDocument: {
     readonly defaultView: { readonly innerWidth: number; readonly innerHeight: number };
+    execCommand(name: 'delete'): boolean;
   };
+  readonly isConnected: boolean;
+  /** Of fields. */
+  readonly type?: string;
+  readonly value?: string;
+  isClicked?: boolean;
   matches(selector: string): boolean;
   contains(other: Element | null): boolean;
   getClientRects(): Iterable<Box>;
   getRootNode(): { elementFromPoint?(x: number, y: number): Element | null };
   scrollIntoView(options: { readonly block: 'center'; readonly inline: 'center' }): void;
+  addEventListener(type: 'click', listener: () => void, options: { readonly capture: true }): void;
+  focus(): void;
+  select?(): void;
 }
 
 /**
@@ -58,8 +68,7 @@ interface Element {
  * otherwise, which makes the locator look again, at an element that may be another one by then: its `filter` would ask
  * the first one for ever. Runs in the page.
  */
-function reached<Found extends object>(found: Found): Found {
-  const element = found as unknown as Element;
+function reached<Found extends Element>(element: Found): Found {
   if (element.matches(':disabled')) throw new Error('the element is disabled');
   const isHit = (): boolean => {
     const { innerWidth, innerHeight } = element.ownerDocument.defaultView;
@@ -71,54 +80,37 @@ function reached<Found extends object>(found: Found): Found {
     const y = (Math.max(top, 0) + Math.min(bottom, innerHeight)) / 2;
     return element.contains(element.getRootNode().elementFromPoint?.(x, y) ?? null);
   };
-  if (isHit()) return found;
+  if (isHit()) return element;
   element.scrollIntoView({ block: 'center', inline: 'center' });
-  if (isHit()) return found;
+  if (isHit()) return element;
   throw new Error('the element is covered');
 }
 
-interface Watched {
-  isClicked?: boolean;
-  readonly isConnected: boolean;
-  addEventListener(type: 'click', listener: () => void, options: { readonly capture: true }): void;
-}
-
 /** Notes clicks on the element. Runs in the page. */
-function watched<Found extends object>(found: Found): Found {
-  const element = found as unknown as Watched;
+function watched<Found extends Element>(element: Found): Found {
   if (element.isClicked === undefined)
     element.addEventListener('click', () => (element.isClicked = true), { capture: true });
   element.isClicked = false;
-  return found;
+  return element;
 }
 
 /** What a click took out of the page got it. Runs in the page. */
-function wasClicked(found: object): boolean {
-  const element = found as Watched;
+function wasClicked(element: Element): boolean {
   return element.isClicked === true || !element.isConnected;
-}
-
-interface Field {
-  readonly type: string;
-  readonly value: string;
-  readonly ownerDocument: { execCommand(name: 'delete'): boolean };
-  focus(): void;
-  select(): void;
 }
 
 /**
  * The field, emptied as a person does. The library takes the text away without an event, and a page that is drawn again
  * before the first key puts it back. Runs in the page.
  */
-function emptied<Found extends object>(found: Found): Found {
-  const field = found as unknown as Field;
+function emptied<Found extends Element>(field: Found): Found {
   const typed = ['text', 'url', 'tel', 'search', 'password', 'number', 'email', 'textarea'];
-  if (!typed.includes(field.type) || field.value === '') return found;
+  if (field.type === undefined || !typed.includes(field.type) || field.value === '') return field;
   field.focus();
-  field.select();
+  field.select?.();
   field.ownerDocument.execCommand('delete');
   if (field.value !== '') throw new Error('the field is not empty');
-  return found;
+  return field;
 }
 
 /** The library's error says only how long it waited. */
