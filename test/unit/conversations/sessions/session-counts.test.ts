@@ -76,14 +76,16 @@ test('a session says how many bytes it holds of its messages, with their context
   const messages = [message(1), { ...message(2), declared_context: { page: 'a' }, metadata: { b: 1 } }];
   const loaded = { session: row, messages, unfinished: [], steps: [], approvals: [] };
   const state = new SessionState(loaded, 1, systemTime, (bytes) => held.push(bytes));
+  /** Beside its text. */
+  const perMessage = 250;
   // {"page":"a"} and {"b":1}
-  t.deepEqual(held, [2 * (5 + 5 + 12 + 7)]);
+  t.deepEqual(held, [2 * perMessage + 2 * (5 + 5 + 12 + 7)]);
   state.remember([message(3)]);
-  t.is(held.at(-1), 2 * (5 + 5 + 12 + 7 + 5));
+  t.is(held.at(-1), 3 * perMessage + 2 * (5 + 5 + 12 + 7 + 5));
   state.remember([{ ...message(4), content: 'x'.repeat(499_990) }]);
-  t.is(held.at(-1), 2 * (499_990 + 5), 'the newest within the limit are kept');
+  t.is(held.at(-1), 2 * perMessage + 2 * (499_990 + 5), 'the newest within the limit are kept');
   state.replaceTail([message(3)]);
-  t.is(held.at(-1), 2 * 5);
+  t.is(held.at(-1), perMessage + 2 * 5);
   state.forgetAll();
   t.is(held.at(-1), 0);
 });
