@@ -64,6 +64,8 @@ export class TenantChanges implements ServerEventBus {
     const ending = rows.filter(({ kind }) => kind !== 'agents');
     parts.turnEnds.admit(caller.scope, ending.length);
     const followed = await Promise.all(ending.map((row) => followedBy(parts, caller, row)));
+    // Others may have taken the room while this one read.
+    parts.turnEnds.admit(caller.scope, ending.length);
     return new TenantChanges(
       parts,
       caller,
