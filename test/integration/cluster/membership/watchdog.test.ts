@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { processId } from '../../../../cluster/ids/ids.js';
 import { eventually } from '../../../support/clocks/eventually.js';
@@ -85,6 +86,8 @@ test('a zombie has exited', async (t) => {
   t.teardown(() => void parent.kill('SIGKILL'));
   const [line] = (await once(parent.stdout, 'data')) as [Buffer];
   const pid = Number(String(line));
+  // Until then it is a shell, which reaps a child that ends.
+  await eventually(() => readFileSync(`/proc/${parent.pid}/comm`, 'utf8') === 'sleep\n');
   const member = { process: processId('p'), address: '', weight: 1, roles: [], host: hostName(), pid };
   t.false(hasExited(member));
   process.kill(pid, 'SIGKILL');
