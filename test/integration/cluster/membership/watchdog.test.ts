@@ -86,7 +86,7 @@ test('a zombie has exited', async (t) => {
   t.teardown(() => void parent.kill('SIGKILL'));
   const [line] = (await once(parent.stdout, 'data')) as [Buffer];
   const pid = Number(String(line));
-  // Until then it is a shell, which reaps a child that ends.
+  // Before it becomes `sleep`, the parent is a shell, and a shell reaps a child that ends.
   await eventually(() => readFileSync(`/proc/${parent.pid}/comm`, 'utf8') === 'sleep\n');
   const member = { process: processId('p'), address: '', weight: 1, roles: [], host: hostName(), pid };
   t.false(hasExited(member));
