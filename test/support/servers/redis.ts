@@ -143,12 +143,16 @@ export class PrivateRedis {
     ];
   }
 
-  /** A sentinel rewrites its own file, so it is made anew at each start. */
+  /**
+   * A sentinel rewrites its own file, so it is made anew at each start. It promotes no replica whose link broke more
+   * than ten times `down-after` before it saw the master down. A sentinel that stalled for two seconds looks away for
+   * thirty more, so ten times `down-after` is longer than both.
+   */
   #sentinelFile(watched: PrivateRedis): string {
     const path = join(this.#folder, 'sentinel.conf');
     const lines = [
       `sentinel monitor troupe ${watched.host} ${watched.port} 1`,
-      'sentinel down-after-milliseconds troupe 500',
+      'sentinel down-after-milliseconds troupe 5000',
       'sentinel failover-timeout troupe 3000',
     ];
     writeFileSync(path, `${lines.join('\n')}\n`);
