@@ -146,7 +146,7 @@ test('TypeScript of a page compiles against the types of the package', async (t)
 });
 
 for (const page of new Set(blocks.filter(isProgram).map(({ page: name }) => name))) {
-  test(`the commands and programs of ${page} run in their order`, async (t) => {
+  test.serial(`the commands and programs of ${page} run in their order`, async (t) => {
     t.timeout(240_000);
     const python = await hasPython();
     const here = blocks.filter((block) => block.page === page && isRunHere(block));
