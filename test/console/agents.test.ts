@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { HTTPRequest, Page } from 'puppeteer-core';
+import type { Page } from 'puppeteer-core';
 import {
   axe,
   type ConsoleVisit,
@@ -10,6 +10,7 @@ import {
   shows,
 } from '../support/clients/console.js';
 import { asMember } from '../support/clients/console-people.js';
+import { holdRequest } from '../support/clients/held-request.js';
 import { click, fillIn } from '../support/clients/pointer.js';
 import { eventually } from '../support/clocks/eventually.js';
 import type { TenantNode } from '../support/servers/node.js';
@@ -96,15 +97,8 @@ test.serial('what is written while a save is under way stays, and is not saved',
   const agent = await agentOf(node, 'written-on');
   const visit = await openConsole(t, node, `/agents/${agent}`);
   const { page } = visit;
-  const isSave = (request: HTTPRequest): boolean => request.method() === 'PATCH';
-  let release = (): void => undefined;
-  await page.setRequestInterception(true);
-  page.on('request', (request) => {
-    if (isSave(request)) release = () => void request.continue();
-    else void request.continue();
-  });
   await type(page, '[aria-label="System prompt"]', 'Saved.');
-  const sent = page.waitForRequest(isSave);
+  const { sent, release } = await holdRequest(page, (request) => request.method() === 'PATCH');
   await press(page, 'Save');
   await sent;
   await type(page, '[aria-label="System prompt"]', ' Written after.');

@@ -3,6 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { HTTPRequest, Page } from 'puppeteer-core';
 import { asOwner, createTrigger, executionsOf, sendSigned } from '../support/builders/triggers.js';
 import { expectNoConsoleErrors, fill, openConsole, press } from '../support/clients/console.js';
+import { holdRequest } from '../support/clients/held-request.js';
 import { click, fillIn } from '../support/clients/pointer.js';
 import { eventually } from '../support/clocks/eventually.js';
 import type { TenantNode } from '../support/servers/node.js';
@@ -10,24 +11,6 @@ import { sharedNode } from '../support/servers/shared-node.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
 
 const shared = sharedNode(test);
-
-interface Held {
-  /** Resolves when the page has sent the request. */
-  readonly sent: Promise<unknown>;
-  release(): void;
-}
-
-/** Holds the page's next request of this kind. */
-async function hold(page: Page, isHeld: (request: HTTPRequest) => boolean): Promise<Held> {
-  let held: HTTPRequest | undefined;
-  const sent = page.waitForRequest(isHeld);
-  await page.setRequestInterception(true);
-  page.on('request', (request) => {
-    if (held === undefined && isHeld(request)) held = request;
-    else void request.continue();
-  });
-  return { sent, release: () => void held?.continue() };
-}
 
 const valueOf = (page: Page, selector: string): Promise<unknown> =>
   page.evaluate(`document.querySelector(${JSON.stringify(selector)}).value`);
@@ -40,7 +23,7 @@ test.serial('a form keeps what is written while it is saved', async (t) => {
   const visit = await openConsole(t, await shared.tenant(t), '/settings');
   const { page } = visit;
   await fillIn(page, 'input[name=usd]', '12.5');
-  const { sent, release } = await hold(page, (request) => request.method() === 'PATCH');
+  const { sent, release } = await holdRequest(page, (request) => request.method() === 'PATCH');
   await press(page, 'Save name and budget');
   await sent;
   await fill(page, 'Name', 'Written meanwhile');
@@ -76,7 +59,7 @@ test.serial('a person writes the next message while one is sent, and a changed o
   const isMessage = (request: HTTPRequest): boolean => request.url().endsWith('/manual-message');
   const box = 'textarea[aria-label="Your answer"]';
   await fillIn(page, box, 'The first');
-  const { sent, release } = await hold(page, isMessage);
+  const { sent, release } = await holdRequest(page, isMessage);
   await press(page, 'Send');
   await sent;
   await fillIn(page, box, 'The second');

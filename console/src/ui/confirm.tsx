@@ -35,7 +35,7 @@ export function Confirm({
       .finally(() => setBusy(false));
   };
   return (
-    <AlertDialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
+    <AlertDialog.Root open={open} onOpenChange={(next) => !next && !busy && onClose()}>
       <AlertDialog.Portal>
         <AlertDialog.Backdrop className="fixed inset-0 z-40 bg-black/45" />
         <AlertDialog.Popup
@@ -47,7 +47,7 @@ export function Confirm({
             {children}
           </AlertDialog.Description>
           <div className="mt-4 flex justify-end gap-2">
-            <AlertDialog.Close render={<Button>Keep</Button>} />
+            <AlertDialog.Close render={<Button disabled={busy}>Keep</Button>} />
             <Button kind={danger ? 'danger' : 'primary'} busy={busy} onClick={run}>
               {verb}
             </Button>

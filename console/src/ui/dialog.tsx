@@ -1,11 +1,12 @@
 import { Dialog as Base } from '@base-ui/react/dialog';
 import { X } from 'lucide-react';
-import type { ReactNode } from 'react';
+import { type ReactNode, useCallback, useRef } from 'react';
 import { IconButton } from './button';
 import { cx } from './cx';
+import { DialogHold } from './dialog-hold';
 import { useFocusBefore } from './focus-before';
 
-/** A window over the page. Escape and a click beside it close it. */
+/** A window over the page. Escape and a click beside it close it, unless an action in it runs. */
 export function Dialog({
   open,
   onClose,
@@ -13,6 +14,7 @@ export function Dialog({
   description,
   children,
   wide = false,
+  stays = false,
 }: {
   readonly open: boolean;
   readonly onClose: () => void;
@@ -20,10 +22,22 @@ export function Dialog({
   readonly description?: ReactNode;
   readonly children: ReactNode;
   readonly wide?: boolean;
+  /** Only what is inside closes it. */
+  readonly stays?: boolean;
 }) {
   const before = useFocusBefore(open);
+  const holds = useRef(0);
+  const hold = useCallback(() => {
+    holds.current += 1;
+    return () => {
+      holds.current -= 1;
+    };
+  }, []);
+  const change = (next: boolean): void => {
+    if (!next && !stays && holds.current === 0) onClose();
+  };
   return (
-    <Base.Root open={open} onOpenChange={(next) => !next && onClose()}>
+    <Base.Root open={open} onOpenChange={change}>
       <Base.Portal>
         <Base.Backdrop className="fixed inset-0 z-40 bg-black/45" />
         <Base.Popup
@@ -40,9 +54,13 @@ export function Dialog({
                 <Base.Description className="text-sm text-muted">{description}</Base.Description>
               )}
             </div>
-            <Base.Close render={<IconButton label="Close" icon={<X size={16} aria-hidden />} />} />
+            {!stays && (
+              <Base.Close render={<IconButton label="Close" icon={<X size={16} aria-hidden />} />} />
+            )}
           </div>
-          <div className="overflow-y-auto p-4">{children}</div>
+          <div className="overflow-y-auto p-4">
+            <DialogHold value={hold}>{children}</DialogHold>
+          </div>
         </Base.Popup>
       </Base.Portal>
     </Base.Root>

@@ -1,43 +1,33 @@
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { CodeEditor } from './code-editor';
+import { type JsonKind, jsonOf, UnreadableJson } from './unreadable-json';
+import { useAsWritten } from './use-as-written';
 
 /**
- * A JSON value that is written as text. `onChange` gets the value, or undefined while the text is no JSON; the problem
- * is shown below.
+ * A JSON value that is written as text. `onChange` gets the value, undefined for no text, and an `UnreadableJson` while
+ * the text is not what the field expects; that is said below.
  */
 export function JsonField({
   label,
   hint,
   problem,
+  kind = 'any',
   value,
   onChange,
 }: {
   readonly label: string;
   readonly hint?: ReactNode;
   readonly problem?: string | undefined;
+  readonly kind?: JsonKind;
   readonly value: unknown;
   readonly onChange: (value: unknown) => void;
 }) {
-  const [text, setText] = useState(() => textOf(value));
-  const [given, setGiven] = useState(value);
-  const [fault, setFault] = useState<string>();
-  if (given !== value) {
-    // The value came from elsewhere, and not from what is written here.
-    setGiven(value);
-    if (fault === undefined && JSON.stringify(parsed(text)) !== JSON.stringify(value)) setText(textOf(value));
-  }
+  const [text, setText] = useAsWritten(value, { show: textOf, read: (written) => jsonOf(written, kind) });
   const write = (next: string): void => {
     setText(next);
-    if (next.trim() === '') {
-      setFault(undefined);
-      onChange(undefined);
-      return;
-    }
-    const read = parsed(next);
-    setFault(read === undefined ? 'This is not valid JSON.' : undefined);
-    if (read !== undefined) onChange(read);
+    onChange(jsonOf(next, kind));
   };
-  const shown = fault ?? problem;
+  const shown = value instanceof UnreadableJson ? value.problem('This') : problem;
   return (
     <div className="flex min-w-0 flex-col gap-1">
       <span className="text-sm font-medium">{label}</span>
@@ -52,12 +42,7 @@ export function JsonField({
   );
 }
 
-const textOf = (value: unknown): string => (value === undefined ? '' : JSON.stringify(value, null, 2));
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
+function textOf(value: unknown): string {
+  if (value === undefined) return '';
+  return value instanceof UnreadableJson ? value.text : JSON.stringify(value, null, 2);
 }

@@ -6,7 +6,7 @@ import { Page } from '../../ui/page';
 import { Tabs } from '../../ui/tabs';
 import { AgentActions } from './agent-actions';
 import { Details } from './editor/details';
-import { type DraftState, useDraft } from './editor/draft';
+import { type DraftState, useAgentDraft } from './editor/draft';
 import { Memory } from './editor/memory';
 import { ModelSettings } from './editor/model-settings';
 import { Prompt } from './editor/prompt';
@@ -24,7 +24,7 @@ export function AgentPage({ agent }: { readonly agent: Agent }) {
   const { tab = 'prompt' } = route.useSearch();
   const navigate = route.useNavigate();
   const mayWrite = useAllowed('agents:update') && agent.status !== 'archived';
-  const state = useDraft(agent, mayWrite);
+  const state = useAgentDraft(agent, mayWrite);
   const show = (next: AgentTab): void => void navigate({ search: { tab: next }, replace: true });
   const save = useSave(agent, state, show);
   return (
@@ -50,7 +50,7 @@ export function AgentPage({ agent }: { readonly agent: Agent }) {
           className="flex min-w-0 flex-col gap-4"
           onSubmit={(event) => {
             event.preventDefault();
-            if (state.isChanged) save.mutate(state.draft);
+            if (state.isChanged) save.mutate(state.written);
           }}
         >
           <Tabs

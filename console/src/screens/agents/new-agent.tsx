@@ -5,6 +5,7 @@ import { api, take } from '../../api/client';
 import { queries, useKey } from '../../api/queries';
 import { Button } from '../../ui/button';
 import { Dialog } from '../../ui/dialog';
+import { useDialogHold } from '../../ui/dialog-hold';
 import { FormProblem, problemOf, SelectField, TextArea, TextField } from '../../ui/field';
 import { ModelField } from '../../ui/model-field';
 import { agentTypes } from './types';
@@ -46,6 +47,7 @@ function Form() {
       void navigate({ to: '/agents/$agentId', params: { agentId: data.id } });
     },
   });
+  useDialogHold(isPending);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     mutate();

@@ -4,6 +4,7 @@ import { api, take } from '../../api/client';
 import { queries, useKey } from '../../api/queries';
 import { Button } from '../../ui/button';
 import { Dialog } from '../../ui/dialog';
+import { useDialogHold } from '../../ui/dialog-hold';
 import { FormProblem, problemOf, TextField } from '../../ui/field';
 import { Loaded } from '../../ui/states';
 import { succeeded } from '../../ui/toasts';
@@ -58,6 +59,7 @@ function Checked({ agent, onClose }: { readonly agent: Agent; readonly onClose: 
       succeeded(`Version ${data.published_version} serves now`);
     },
   });
+  useDialogHold(isPending);
   return (
     <Loaded query={checks}>
       {({ data: { valid, issues, warnings } }) => (

@@ -1,4 +1,3 @@
-import type { Dispatch, SetStateAction } from 'react';
 import { useSecretNames } from '../../api/secret-names';
 import { CheckField } from '../../ui/check-field';
 import { FormProblem, problemOf, SelectField, TextArea, TextField } from '../../ui/field';
@@ -7,7 +6,7 @@ import { TablePicker } from './table-picker';
 
 interface FieldsProps {
   readonly draft: ConnectionDraft;
-  readonly setDraft: Dispatch<SetStateAction<ConnectionDraft>>;
+  readonly setDraft: (next: (before: ConnectionDraft) => ConnectionDraft) => void;
   readonly error: unknown;
   /** A stored password can be kept. */
   readonly isStored?: boolean;

@@ -1,13 +1,15 @@
 import { useMutation } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import type { FormEvent } from 'react';
 import { api, take } from '../../api/client';
 import { queries, useKey } from '../../api/queries';
 import { useAllowed } from '../../session/use-session';
 import { Button } from '../../ui/button';
+import { type Written, useDraft } from '../../ui/form/draft';
+import { isSame } from '../../ui/form/rebased';
 import { Card, Facts } from '../../ui/page';
 import { Time } from '../../ui/time';
 import { succeeded } from '../../ui/toasts';
-import { bodyOf, draftOf, trialOf } from './connection-draft';
+import { bodyOf, type ConnectionDraft, draftOf, trialOf } from './connection-draft';
 import { ConnectionFields } from './connection-fields';
 import type { Database } from './database-data';
 import { Trial } from './trial';
@@ -15,8 +17,7 @@ import { Trial } from './trial';
 /** Where the database is. People who may not change it see the same without the form. */
 export function Connection({ database }: { readonly database: Database }) {
   return useAllowed('databases:update') ? (
-    // A refreshed configuration begins a new form, so that nothing stale is stored.
-    <EditConnection key={database.updated_at} database={database} />
+    <EditConnection database={database} />
   ) : (
     <ConnectionFacts database={database} />
   );
@@ -52,17 +53,18 @@ function ConnectionFacts({ database }: { readonly database: Database }) {
 function EditConnection({ database }: { readonly database: Database }) {
   const { id } = database;
   const key = useKey('databases');
-  const before = draftOf(database);
-  const [draft, setDraft] = useState(before);
+  const { written, change: setDraft, discard, settle } = useDraft(draftOf(database));
+  const { base, draft } = written;
   const change = useMutation({
-    mutationFn: () =>
-      take(api.PATCH('/api/database-configs/{id}', { params: { path: { id } }, body: bodyOf(draft) })),
-    onSuccess: async () => {
+    mutationFn: (sent: Written<ConnectionDraft>) =>
+      take(api.PATCH('/api/database-configs/{id}', { params: { path: { id } }, body: bodyOf(sent.draft) })),
+    onSuccess: async ({ data }, sent) => {
+      settle(sent, draftOf(data));
       await queries.invalidateQueries({ queryKey: key });
-      succeeded('The database was changed', draft.name);
+      succeeded('The database was changed', sent.draft.name);
     },
   });
-  const isChanged = JSON.stringify(draft) !== JSON.stringify(before);
+  const isChanged = !isSame(draft, base);
   const trial = isChanged ? trialOf(draft) : undefined;
   return (
     <Card>
@@ -70,23 +72,20 @@ function EditConnection({ database }: { readonly database: Database }) {
         className="flex max-w-2xl flex-col gap-3"
         onSubmit={(event: FormEvent) => {
           event.preventDefault();
-          change.mutate();
+          change.mutate(written);
         }}
       >
-        {/* The saved configuration begins a new form, without what would be written meanwhile. */}
-        <fieldset disabled={change.isPending} className="contents">
-          <ConnectionFields
-            draft={draft}
-            setDraft={setDraft}
-            error={change.error}
-            isStored={isKept(database)}
-          />
-        </fieldset>
+        <ConnectionFields
+          draft={draft}
+          setDraft={setDraft}
+          error={change.error}
+          isStored={isKept(database)}
+        />
         <div className="flex flex-wrap items-center gap-3 border-t border-line pt-3">
           <Button kind="primary" type="submit" disabled={!isChanged} busy={change.isPending}>
             Save
           </Button>
-          {isChanged && <Button onClick={() => setDraft(before)}>Discard</Button>}
+          {isChanged && <Button onClick={discard}>Discard</Button>}
           <Trial
             ask={() =>
               take(

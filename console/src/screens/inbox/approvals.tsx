@@ -5,10 +5,11 @@ import type { paths } from '#api/openapi';
 import { api, take } from '../../api/client';
 import { useAllowed } from '../../session/use-session';
 import { Button } from '../../ui/button';
-import { CodeEditor } from '../../ui/code-editor';
 import { FormProblem, inputClass } from '../../ui/field';
+import { JsonField } from '../../ui/json-field';
 import { JsonView } from '../../ui/json-view';
 import { Time } from '../../ui/time';
+import { readable } from '../../ui/unreadable-json';
 
 type Listed = paths['/api/v1/approvals']['get']['responses'][200]['content']['application/json'];
 type Approval = Listed['data'][number];
@@ -46,11 +47,10 @@ export function PendingApprovals({
 
 function ApprovalCard({ approval, changed }: { readonly approval: Approval; readonly changed: () => void }) {
   const mayDecide = useAllowed('sessions:control');
-  const given = JSON.stringify(approval.arguments, null, 2);
-  const [edit, setEdit] = useState<string | undefined>(undefined);
+  const [edit, setEdit] = useState<unknown>(undefined);
   const [reason, setReason] = useState('');
   const deciding = useMutation({
-    mutationFn: (decision: 'approve' | 'deny') =>
+    mutationFn: async (decision: 'approve' | 'deny') =>
       take(
         api.POST('/api/v1/approvals/{id}', {
           params: { path: { id: approval.id } },
@@ -58,7 +58,8 @@ function ApprovalCard({ approval, changed }: { readonly approval: Approval; read
             decision,
             ...(reason.trim() !== '' && { reason: reason.trim() }),
             ...(decision === 'approve' &&
-              edit !== undefined && { arguments: JSON.parse(edit) as Record<string, unknown> }),
+              edit !== undefined &&
+              readable({ arguments: edit as Record<string, unknown> })),
           },
         }),
       ),
@@ -81,7 +82,7 @@ function ApprovalCard({ approval, changed }: { readonly approval: Approval; read
       {edit === undefined ? (
         <JsonView value={approval.arguments} label="Arguments" />
       ) : (
-        <CodeEditor label="Arguments" language="json" value={edit} onChange={setEdit} />
+        <JsonField label="Arguments" kind="object" value={edit} onChange={setEdit} />
       )}
       {mayDecide ? (
         <>
@@ -95,7 +96,7 @@ function ApprovalCard({ approval, changed }: { readonly approval: Approval; read
               value={reason}
               onChange={({ target }) => setReason(target.value)}
             />
-            <Button onClick={() => setEdit(edit === undefined ? given : undefined)}>
+            <Button onClick={() => setEdit(edit === undefined ? approval.arguments : undefined)}>
               {edit === undefined ? 'Edit arguments' : 'Keep arguments'}
             </Button>
             <Button kind="dangerous" disabled={deciding.isPending} onClick={() => deciding.mutate('deny')}>

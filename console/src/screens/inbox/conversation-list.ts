@@ -19,7 +19,10 @@ export class ConversationList {
   readonly state = new Value<ListState>({ rows: [], loading: false, complete: false, error: null });
   readonly #search: InboxSearch;
   readonly #ending = new AbortController();
+  /** For each request under way, the conversations that changed since it was sent: its answer is older for these. */
+  readonly #changedSince = new Set<Set<string>>();
   #cursor: string | undefined;
+  #refreshing: 'no' | 'yes' | 'again' = 'no';
 
   constructor(search: InboxSearch) {
     this.#search = search;
@@ -31,7 +34,7 @@ export class ConversationList {
     if (loading || complete) return;
     this.#set({ loading: true, error: null });
     try {
-      const { data, next_cursor } = await listConversations(this.#search, this.#cursor, this.#ending.signal);
+      const { data, next_cursor } = await this.#fetch(this.#cursor);
       this.#cursor = next_cursor ?? undefined;
       this.#merge(data);
       this.#set({ loading: false, complete: next_cursor === null });
@@ -40,19 +43,62 @@ export class ConversationList {
     }
   }
 
-  /** Fetches the newest page again: changes may have been missed. */
+  /** Fetches the newest page again: changes may have been missed. One at a time; one that is asked for meanwhile follows. */
   async refresh(): Promise<void> {
-    if (this.#cursor === undefined && !this.state.get().complete) return this.more();
+    if (this.#refreshing !== 'no') {
+      this.#refreshing = 'again';
+      return;
+    }
+    do {
+      this.#refreshing = 'yes';
+      await this.#refreshOnce();
+    } while (this.#isAskedAgain());
+    this.#refreshing = 'no';
+  }
+
+  async #refreshOnce(): Promise<void> {
+    if (this.state.get().error !== null) return this.more();
     try {
-      const { data } = await listConversations(this.#search, undefined, this.#ending.signal);
-      this.#merge(data);
+      const { data, next_cursor, isOlder } = await this.#fetch(undefined);
+      const last = next_cursor === null ? undefined : data.at(-1);
+      const found = new Set(data.map(({ session_id: id }) => id));
+      // What the page would show, had it not been deleted or changed.
+      const gone = this.state
+        .get()
+        .rows.filter((one) => last === undefined || latestFirst(one, last) < 0)
+        .map(({ session_id: id }) => id)
+        .filter((id) => !found.has(id) && !isOlder(id));
+      this.#noteChanged(gone);
+      this.#merge(data, new Set(gone));
     } catch {
       // The list stays as it is; the next connection refreshes it.
     }
   }
 
+  #isAskedAgain(): boolean {
+    return this.#refreshing === 'again' && !this.#ending.signal.aborted;
+  }
+
+  /** A page, without the conversations that changed after it was asked for. */
+  async #fetch(cursor: string | undefined) {
+    const changed = new Set<string>();
+    this.#changedSince.add(changed);
+    try {
+      const page = await listConversations(this.#search, cursor, this.#ending.signal);
+      this.#noteChanged(
+        page.data.map(({ session_id: id }) => id),
+        changed,
+      );
+      const isOlder = (id: string): boolean => changed.has(id);
+      return { ...page, data: page.data.filter(({ session_id: id }) => !isOlder(id)), isOlder };
+    } finally {
+      this.#changedSince.delete(changed);
+    }
+  }
+
   /** Takes conversations that changed. Those that the search no longer finds leave the list. */
   change(changed: readonly Conversation[]): void {
+    this.#noteChanged(changed.map(({ session_id: id }) => id));
     const known = new Set(this.state.get().rows.map(({ session_id: id }) => id));
     const here = changed.filter(
       (one) => belongs(one, this.#search) && (this.#search.words === undefined || known.has(one.session_id)),
@@ -62,14 +108,23 @@ export class ConversationList {
     this.#merge(here, new Set(gone.map(({ session_id: id }) => id)));
   }
 
-  /** Changes one conversation that is in the list. */
+  /** Changes one conversation. One that is not in the list may belong there now. */
   patch(id: string, change: (one: Conversation) => Conversation): void {
     const one = this.state.get().rows.find(({ session_id }) => session_id === id);
-    if (one !== undefined) this.change([change(one)]);
+    if (one === undefined) void this.refresh();
+    else this.change([change(one)]);
   }
 
   end(): void {
     this.#ending.abort();
+  }
+
+  /** Answers of requests that were sent before `since`, or are under way, are older than these conversations. */
+  #noteChanged(ids: readonly string[], since?: ReadonlySet<string>): void {
+    for (const changed of this.#changedSince) {
+      if (changed === since) return;
+      for (const id of ids) changed.add(id);
+    }
   }
 
   #merge(news: readonly Conversation[], gone: ReadonlySet<string> = new Set()): void {

@@ -13,7 +13,7 @@ export function NewKey({
 }) {
   const example = `export TROUPE_API_KEY='${key}'\ncurl ${location.origin}/api/v1/sessions -H "X-Api-Key: $TROUPE_API_KEY"`;
   return (
-    <Dialog open onClose={onClose} title={`Key “${name}” is made`}>
+    <Dialog open stays onClose={onClose} title={`Key “${name}” is made`}>
       <div className="flex flex-col gap-4">
         <p role="status" className="rounded-md bg-warn-soft px-3 py-2 text-sm text-warn">
           Copy it now. It is shown only once and cannot be found out again.

@@ -8,9 +8,9 @@ type Change = NonNullable<paths['/api/tenants/{id}']['patch']['requestBody']>['c
 /** Changes the tenant, and reads again what shows it. */
 export function useChange(): (body: Change) => Promise<void> {
   const { id } = useTenant();
-  const [tenantKey, planKey] = [useKey('tenant'), useKey('billing')];
+  const [tenantKey, budgetsKey] = [useKey('tenant'), useKey('budgets')];
   return async (body) => {
     await take(api.PATCH('/api/tenants/{id}', { params: { path: { id } }, body }));
-    await Promise.all([tenantKey, planKey].map((queryKey) => queries.invalidateQueries({ queryKey })));
+    await Promise.all([tenantKey, budgetsKey].map((queryKey) => queries.invalidateQueries({ queryKey })));
   };
 }

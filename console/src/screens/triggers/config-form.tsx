@@ -1,25 +1,34 @@
-import { type Dispatch, type SetStateAction, useState } from 'react';
+import { useState } from 'react';
 import { problemOf } from '../../ui/field';
 import { JsonField } from '../../ui/json-field';
 import { Card } from '../../ui/page';
+import { UnreadableJson } from '../../ui/unreadable-json';
 import { withSetting } from './config';
 import { fieldsOf } from './fields';
 import type { TriggerType } from './routes';
 import { isShown, SettingField } from './setting-field';
 import type { Config } from './types';
 
+/** Settings as they are written: while their JSON cannot be read, its text is what is written. */
+export interface WrittenConfig {
+  readonly config: Config;
+  readonly unreadable: UnreadableJson | undefined;
+}
+
+interface ConfigFormProps<Draft> {
+  readonly type: TriggerType;
+  readonly draft: Draft;
+  readonly onChange: (next: (present: Draft) => Draft) => void;
+  readonly error: unknown;
+}
+
 /** The settings of a trigger: the usual ones as fields, all of them as JSON. Both write the same configuration. */
-export function ConfigForm({
+export function ConfigForm<Draft extends WrittenConfig>({
   type,
-  config,
+  draft: { config, unreadable },
   onChange,
   error,
-}: {
-  readonly type: TriggerType;
-  readonly config: Config;
-  readonly onChange: Dispatch<SetStateAction<Config>>;
-  readonly error: unknown;
-}) {
+}: ConfigFormProps<Draft>) {
   const [isOpen, setOpen] = useState(false);
   const at = (path: string): string | undefined => problemOf(error, `trigger_config.${path}`);
   return (
@@ -29,17 +38,26 @@ export function ConfigForm({
         if (shown.length === 0) return null;
         return (
           <Card key={title} title={title}>
-            <div className="grid gap-4 sm:grid-cols-2 [&>fieldset]:sm:col-span-2 [&>:has(>textarea)]:sm:col-span-2">
+            {/* What is written here would be lost once the JSON below can be read again. */}
+            <fieldset
+              disabled={unreadable !== undefined}
+              className="grid gap-4 sm:grid-cols-2 [&>fieldset]:sm:col-span-2 [&>:has(>textarea)]:sm:col-span-2"
+            >
               {shown.map((field) => (
                 <SettingField
                   key={field.path}
                   field={field}
                   config={config}
                   problem={at(field.path) ?? at(`${field.path}.0`)}
-                  onChange={(value) => onChange((present) => withSetting(present, field.path, value))}
+                  onChange={(value) =>
+                    onChange((present) => ({
+                      ...present,
+                      config: withSetting(present.config, field.path, value),
+                    }))
+                  }
                 />
               ))}
-            </div>
+            </fieldset>
           </Card>
         );
       })}
@@ -52,8 +70,15 @@ export function ConfigForm({
           <div className="border-t border-line p-4">
             <JsonField
               label="trigger_config"
-              value={config}
-              onChange={(value) => typeof value === 'object' && value !== null && onChange(value as Config)}
+              kind="object"
+              value={unreadable ?? config}
+              onChange={(value) =>
+                onChange((present) =>
+                  value instanceof UnreadableJson
+                    ? { ...present, unreadable: value }
+                    : { ...present, config: value as Config, unreadable: undefined },
+                )
+              }
             />
           </div>
         )}

@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { api, take } from '../../api/client';
 import { useKey } from '../../api/queries';
 import { useAllowed } from '../../session/use-session';
@@ -9,6 +8,7 @@ import { type Pairs, pairsOf, recordOf } from '../../ui/pairs-field';
 import { settingAt } from './config';
 import type { SettingField as Setting } from './fields';
 import { useSecretNames } from '../../api/secret-names';
+import { useAsWritten } from '../../ui/use-as-written';
 import type { Config } from './types';
 
 interface SettingProps {
@@ -31,10 +31,11 @@ export function SettingField({ field, config, problem, onChange }: SettingProps)
   const value = settingAt(config, field.path);
   const secrets = useSecretNames();
   const databases = useDatabases(field.kind === 'database');
-  const [list, setList] = useState(() => (Array.isArray(value) ? value.join(', ') : ''));
+  const [raw, setRaw] = useAsWritten(value, {
+    show: (setting) => rawOf(field, setting),
+    read: (written) => settingOf(field, written),
+  });
   const spec = specOf(field, value, secrets, databases);
-  // The text of a list keeps its last comma, which its value does not have.
-  const raw = field.kind === 'list' ? list : rawOf(field, value);
   return (
     <FieldControl
       name={field.path}
@@ -42,7 +43,7 @@ export function SettingField({ field, config, problem, onChange }: SettingProps)
       raws={{ [field.path]: raw }}
       problem={problem}
       onChange={(next) => {
-        if (field.kind === 'list') setList(next as string);
+        setRaw(next);
         onChange(settingOf(field, next));
       }}
     />
@@ -79,7 +80,7 @@ function specOf(field: Setting, value: unknown, secrets: readonly string[], data
 
 function rawOf({ kind }: Setting, value: unknown): unknown {
   if (kind === 'check') return value === true;
-  // Rows without a name are no setting yet, and stay on screen.
+  if (kind === 'list') return Array.isArray(value) ? value.join(', ') : '';
   if (kind === 'pairs') return pairsOf((value ?? {}) as Config);
   if (kind === 'choice' || kind === 'database') return writtenOf(value);
   return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
@@ -88,8 +89,7 @@ function rawOf({ kind }: Setting, value: unknown): unknown {
 /** What was written, as a value of the configuration. */
 function settingOf({ kind }: Setting, raw: unknown): unknown {
   if (kind === 'check') return raw === true ? true : undefined;
-  if (kind === 'pairs')
-    return recordOf((raw as Pairs).map(([name, path], index) => [name || `name_${index + 1}`, path || '$.']));
+  if (kind === 'pairs') return recordOf(raw as Pairs);
   const text = raw as string;
   if (text === '') return undefined;
   if (kind === 'choice') return readChoice(text);

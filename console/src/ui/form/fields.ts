@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import type { Pairs } from '../pairs-field';
 import { recordOf } from '../pairs-field';
+import { UnreadableJson } from '../unreadable-json';
 
 /** What a form holds while it is written: texts of inputs, marks of checkboxes, rows of pairs, values of JSON. */
 export type Raws = Readonly<Record<string, unknown>>;
@@ -109,6 +110,7 @@ export function valuesOf<Specs extends FieldSpecs>(specs: Specs, raws: Raws): Va
 /** What is wrong with what was written, as far as it can be said without the server. */
 export function problemIn(spec: FieldSpec, raw: unknown): string | undefined {
   const text = textOf(raw);
+  if (raw instanceof UnreadableJson) return raw.problem('This');
   if (spec.required === true && (raw === undefined || (typeof raw === 'string' && text.trim() === '')))
     return spec.kind === 'choice' ? 'Choose one.' : 'Fill this in.';
   if (text === '') return undefined;

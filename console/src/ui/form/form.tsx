@@ -3,9 +3,12 @@ import { CircleCheck } from 'lucide-react';
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import { ApiError } from '../../api/errors';
 import { Button, type ButtonProps } from '../button';
+import { useDialogHold } from '../dialog-hold';
 import { FormProblem } from '../field';
+import { useDraft } from './draft';
 import { type FieldSpecs, isShown, problemIn, rawOf, type Raws, type ValuesOf, valuesOf } from './fields';
 import { FormFields } from './form-fields';
+import { rebased } from './rebased';
 
 export interface FormProps<Specs extends FieldSpecs, Answer> {
   readonly fields: Specs;
@@ -42,16 +45,12 @@ export function Form<const Specs extends FieldSpecs, Answer>({
 }: FormProps<Specs, Answer>) {
   const beginning = (values: typeof initial): Raws =>
     Object.fromEntries(Object.entries(fields).map(([name, spec]) => [name, rawOf(spec, values[name])]));
-  const [raws, setRaws] = useState(() => beginning(initial));
+  const { written, change, settle } = useDraft(beginning(initial));
+  const raws = written.draft;
   const [sent, setSent] = useState<Raws>();
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
-  const [given, setGiven] = useState(initial);
-  if (!isSame(given, initial)) {
-    setGiven(initial);
-    const [before, now] = [beginning(given), beginning(initial)];
-    setRaws((present) => keeping(keeping(present, before, now), sent ?? now, now));
-  }
   const attempt = useMutation({ mutationFn: submit });
+  useDialogHold(attempt.isPending);
   const box = useRef<HTMLFormElement>(null);
   const shown = Object.entries(fields).filter(([, spec]) => isShown(spec, raws));
   const { error } = attempt;
@@ -78,7 +77,8 @@ export function Form<const Specs extends FieldSpecs, Answer>({
     attempt.mutate(valuesOf(fields, raws), {
       onSuccess: () => {
         setLeft(new Set());
-        if (clears) setRaws((present) => keeping(present, raws, beginning(initial)));
+        if (clears) change((present) => rebased(present, raws, beginning(initial)));
+        else settle(written, raws);
       },
     });
   };
@@ -90,7 +90,7 @@ export function Form<const Specs extends FieldSpecs, Answer>({
         problem={problem}
         onChange={(name, raw) => {
           if (attempt.isSuccess) attempt.reset();
-          setRaws((present) => ({ ...present, [name]: raw }));
+          change((present) => ({ ...present, [name]: raw }));
         }}
         onLeave={(name) => {
           // An empty field that was only passed is not wrong yet.
@@ -114,15 +114,6 @@ export function Form<const Specs extends FieldSpecs, Answer>({
       </div>
     </form>
   );
-}
-
-const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
-
-/** `next`, but what was written over `from` stays. */
-function keeping(present: Raws, from: Raws, next: Raws): Raws {
-  return Object.fromEntries(
-    Object.keys(next).map((name) => [name, isSame(present[name], from[name]) ? next[name] : present[name]]),
-  ) as Raws;
 }
 
 /** The field of the form that a refusal names: itself, or a part of its value such as `allowed_ips.0`. */

@@ -1,9 +1,9 @@
 import { CheckField } from '../../../ui/check-field';
 import { problemOf, SelectField, TextArea, TextField } from '../../../ui/field';
 import { JsonField } from '../../../ui/json-field';
-import type { PartProps } from './draft';
+import { ListField } from '../../../ui/list-field';
 import { agentTypes } from '../types';
-import type { Draft } from './draft';
+import type { Draft, PartProps } from './draft';
 
 export function Details({ state: { draft, change }, error }: PartProps) {
   const at = (field: string) => problemOf(error, field);
@@ -37,19 +37,12 @@ export function Details({ state: { draft, change }, error }: PartProps) {
         value={draft.type}
         onChange={({ target }) => change?.({ type: target.value as Draft['type'] })}
       />
-      <TextField
+      <ListField
         label="Tags"
         hint="Separated by commas."
         problem={at('tags') ?? at('tags.0')}
-        defaultValue={draft.tags.join(', ')}
-        onChange={({ target }) =>
-          change?.({
-            tags: target.value
-              .split(',')
-              .map((tag) => tag.trim())
-              .filter((tag) => tag !== ''),
-          })
-        }
+        entries={draft.tags}
+        onChange={(tags) => change?.({ tags })}
       />
       <CheckField
         label="Suggest replies"
@@ -66,10 +59,9 @@ export function Details({ state: { draft, change }, error }: PartProps) {
         label="Metadata"
         hint="Everything that the platform and your programs keep with the agent, at most 64 KB."
         problem={at('metadata')}
+        kind="object"
         value={draft.metadata}
-        onChange={(value) =>
-          typeof value === 'object' && value !== null && change?.({ metadata: value as Draft['metadata'] })
-        }
+        onChange={(value) => change?.({ metadata: value as Draft['metadata'] })}
       />
     </fieldset>
   );

@@ -1,4 +1,5 @@
-import { useState } from 'react';
+import { useDraft, type Written } from '../../../ui/form/draft';
+import { isPlain, isSame } from '../../../ui/form/rebased';
 import type { Agent, AgentPatch } from '../types';
 
 /** The working copy as it is written, before it is saved. */
@@ -21,8 +22,9 @@ export interface DraftState {
   readonly change: ((part: Partial<Draft>) => void) | undefined;
   readonly changeModel: (part: Partial<Draft['llm_config']>) => void;
   readonly discard: () => void;
-  /** Ends what was saved, and keeps what was written since. */
-  readonly settle: (saved: Draft) => void;
+  readonly written: Written<Draft>;
+  /** After a save: what was sent is no longer written, and what was written since then stays. */
+  readonly settle: (sent: Written<Draft>, saved: Draft) => void;
 }
 
 /** What each part of the editor is given: the draft, and the error of its last save. */
@@ -47,23 +49,18 @@ export function draftOf(agent: Agent): Draft {
   };
 }
 
-export function useDraft(agent: Agent, mayWrite: boolean): DraftState {
-  const saved = draftOf(agent);
-  const [changes, setChanges] = useState<Partial<Draft>>({});
-  const draft = { ...saved, ...changes };
-  const change = (part: Partial<Draft>): void => setChanges((present) => ({ ...present, ...part }));
+export function useAgentDraft(agent: Agent, mayWrite: boolean): DraftState {
+  const { written, change, discard, settle } = useDraft(draftOf(agent));
+  const { base, draft } = written;
   return {
     draft,
-    isChanged: differenceOf(saved, draft) !== undefined,
-    change: mayWrite ? change : undefined,
-    changeModel: (part) => change({ llm_config: { ...draft.llm_config, ...part } }),
-    discard: () => setChanges({}),
-    settle: (sent) =>
-      setChanges((present) =>
-        Object.fromEntries(
-          Object.entries(present).filter(([name, value]) => value !== sent[name as keyof Draft]),
-        ),
-      ),
+    isChanged: differenceOf(base, draft) !== undefined,
+    change: mayWrite ? (part) => change((present) => ({ ...present, ...part })) : undefined,
+    changeModel: (part) =>
+      change((present) => ({ ...present, llm_config: { ...present.llm_config, ...part } })),
+    discard,
+    written,
+    settle,
   };
 }
 
@@ -71,20 +68,17 @@ export function useDraft(agent: Agent, mayWrite: boolean): DraftState {
  * The merge patch that makes the saved agent equal to the draft: what is gone is null, and only what changed is in it, so
  * that two people who write different fields do not undo each other.
  */
-export function patchOf(agent: Agent, draft: Draft): AgentPatch {
-  return differenceOf(draftOf(agent), draft) ?? {};
+export function patchOf({ base, draft }: Written<Draft>): AgentPatch {
+  return differenceOf(base, draft) ?? {};
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function differenceOf(before: object, after: object): Record<string, unknown> | undefined {
   const [from, to] = [before, after] as readonly Readonly<Record<string, unknown>>[];
   const patch: Record<string, unknown> = {};
   for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const [old, next] = [from?.[name], to?.[name]];
-    if (JSON.stringify(old) === JSON.stringify(next)) continue;
-    if (!isObject(old) || !isObject(next)) patch[name] = next ?? null;
+    if (isSame(old, next)) continue;
+    if (!isPlain(old) || !isPlain(next)) patch[name] = next ?? null;
     else {
       const inner = differenceOf(old, next);
       if (inner !== undefined) patch[name] = inner;

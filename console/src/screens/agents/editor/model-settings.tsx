@@ -1,5 +1,6 @@
 import { problemOf, TextField } from '../../../ui/field';
 import { JsonField } from '../../../ui/json-field';
+import { ListField } from '../../../ui/list-field';
 import type { PartProps } from './draft';
 import type { Agent } from '../types';
 import { ModelField } from '../../../ui/model-field';
@@ -12,12 +13,12 @@ export function ModelSettings({ state: { draft, change, changeModel }, error }: 
   return (
     <fieldset disabled={change === undefined} className="flex max-w-2xl min-w-0 flex-col gap-4">
       <ModelField value={config.model} onChange={(model) => changeModel({ model })} problem={at('model')} />
-      <TextField
+      <ListField
         label="Models to fall back to"
         hint="Ids of models, separated by commas. Asked in this order when the model fails before its first word."
         problem={at('fallback_models') ?? at('fallback_models.0')}
-        defaultValue={config.fallback_models?.join(', ') ?? ''}
-        onChange={({ target }) => changeModel({ fallback_models: listOf(target.value) })}
+        entries={config.fallback_models ?? []}
+        onChange={(ids) => changeModel({ fallback_models: ids.length === 0 ? undefined : [...ids] })}
       />
       <div className="grid gap-4 sm:grid-cols-3">
         <TextField
@@ -62,12 +63,4 @@ export function ModelSettings({ state: { draft, change, changeModel }, error }: 
       />
     </fieldset>
   );
-}
-
-function listOf(text: string): string[] | undefined {
-  const ids = text
-    .split(',')
-    .map((id) => id.trim())
-    .filter((id) => id !== '');
-  return ids.length === 0 ? undefined : ids;
 }

@@ -5,28 +5,29 @@ import { ApiError } from '../../../api/errors';
 import { queries, useKey } from '../../../api/queries';
 import { Button } from '../../../ui/button';
 import { FormProblem } from '../../../ui/field';
+import type { Written } from '../../../ui/form/draft';
 import { succeeded } from '../../../ui/toasts';
+import { readable } from '../../../ui/unreadable-json';
 import type { AgentTab } from '../routes';
 import type { Agent } from '../types';
-import { type Draft, type DraftState, patchOf } from './draft';
+import { type Draft, draftOf, type DraftState, patchOf } from './draft';
 
-type Saving = UseMutationResult<unknown, unknown, Draft>;
+type Saving = UseMutationResult<{ readonly data: Agent }, unknown, Written<Draft>>;
 
 /** `show` opens the part of the agent that a refused field is in. */
 export function useSave(agent: Agent, state: DraftState, show: (tab: AgentTab) => void): Saving {
   const key = useKey('agents');
   return useMutation({
-    mutationFn: (draft) =>
+    mutationFn: async (sent) =>
       take(
         api.PATCH('/api/agents/{id}', {
           params: { path: { id: agent.id } },
-          body: patchOf(agent, draft),
+          body: readable(patchOf(sent)),
         }),
       ),
-    onSuccess: async (_, draft) => {
+    onSuccess: async ({ data }, sent) => {
+      state.settle(sent, draftOf(data));
       await queries.invalidateQueries({ queryKey: key });
-      // After the saved agent is on screen, so that the old text does not come back between the two.
-      setTimeout(() => state.settle(draft));
       succeeded('The working copy is saved', 'It serves after you publish it.');
     },
     onError: (error) => {

@@ -2,6 +2,7 @@ import type { ChatInput, TurnEvent } from '@troupe/client';
 import { useEffect, useRef, useState } from 'react';
 import { api, take, troupe } from '../../../api/client';
 import { failed } from '../../../ui/toasts';
+import { readable } from '../../../ui/unreadable-json';
 import { readableProblem } from './problem';
 import type { Draft } from '../editor/draft';
 import type { Attachment } from './attachments';
@@ -119,7 +120,7 @@ async function callDraft(
   ];
   const answer = await take(
     api.POST('/api/v3/llm/call', {
-      body: {
+      body: readable({
         query: question,
         model,
         messages,
@@ -128,7 +129,7 @@ async function callDraft(
         cache: false,
         ...(config.max_tokens !== undefined && { max_tokens: config.max_tokens }),
         ...(config.response_format !== undefined && { response_format: config.response_format }),
-      },
+      }),
       signal,
     }),
   );

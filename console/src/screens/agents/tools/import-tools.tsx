@@ -6,6 +6,7 @@ import { queries, useKey } from '../../../api/queries';
 import { Badge } from '../../../ui/badge';
 import { Button } from '../../../ui/button';
 import { Dialog } from '../../../ui/dialog';
+import { useDialogHold } from '../../../ui/dialog-hold';
 import { TextArea, TextField } from '../../../ui/field';
 import { succeeded } from '../../../ui/toasts';
 import type { ReadDocument, ReadOperation } from './openapi-tools';
@@ -125,6 +126,7 @@ function Choice({
     },
     onSettled: () => queries.invalidateQueries({ queryKey: agentKey }),
   });
+  useDialogHold(add.isPending);
   const toggle = (key: string): void => {
     const next = new Set(chosen);
     if (!next.delete(key)) next.add(key);

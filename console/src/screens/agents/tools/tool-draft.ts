@@ -1,3 +1,4 @@
+import { isPlain } from '../../../ui/form/rebased';
 import { type Pairs, pairsOf, recordOf } from '../../../ui/pairs-field';
 import type { NewTool, Tool, ToolType } from '../types';
 
@@ -148,7 +149,7 @@ function replaced(before: unknown, after: unknown): unknown {
 export function parametersFrom(draft: ToolDraft): Record<string, unknown> {
   const texts = JSON.stringify([draft.url, draft.headers, draft.query, draft.body ?? null]);
   const names = new Set([...texts.matchAll(/\$\{args\.([A-Za-z0-9_-]+)/g)].map(([, name]) => name ?? ''));
-  const present = isObject(draft.parameters) ? draft.parameters : {};
+  const present = isPlain(draft.parameters) ? draft.parameters : {};
   const known = isObject(present['properties']) ? present['properties'] : {};
   const properties = Object.fromEntries(
     [...names].map((name) => [name, known[name] ?? { type: 'string', description: '' }]),

@@ -6,11 +6,13 @@ import { queries, useKey } from '../../../api/queries';
 import { Button } from '../../../ui/button';
 import { CheckField } from '../../../ui/check-field';
 import { Dialog } from '../../../ui/dialog';
+import { useDialogHold } from '../../../ui/dialog-hold';
 import { FormProblem, problemOf } from '../../../ui/field';
 import type { FieldSpecs } from '../../../ui/form/fields';
 import { FormFields } from '../../../ui/form/form-fields';
 import { JsonField } from '../../../ui/json-field';
 import { succeeded } from '../../../ui/toasts';
+import { readable } from '../../../ui/unreadable-json';
 import type { Agent, Tool, ToolType } from '../types';
 import { TypeFields } from './type-forms';
 import { draftOfTool, parametersFrom, type ToolDraft, toolOf, toolPatchOf } from './tool-draft';
@@ -69,8 +71,9 @@ function Form({ agent, tool, onClose }: Omit<Parameters<typeof ToolEditor>[0], '
   const save = useMutation({
     mutationFn: async () => {
       const path = { id: agent.id };
+      const written = readable(toolOf(draft));
       if (tool === undefined) {
-        return take(api.POST('/api/agents/{id}/schemas', { params: { path }, body: toolOf(draft) }));
+        return take(api.POST('/api/agents/{id}/schemas', { params: { path }, body: written }));
       }
       return take(
         api.PATCH('/api/agents/{id}/schemas/{schemaId}', {
@@ -85,6 +88,7 @@ function Form({ agent, tool, onClose }: Omit<Parameters<typeof ToolEditor>[0], '
       onClose();
     },
   });
+  useDialogHold(save.isPending);
   const { error } = save;
   useEffect(() => {
     if (error !== null) form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus();
@@ -108,6 +112,7 @@ function Form({ agent, tool, onClose }: Omit<Parameters<typeof ToolEditor>[0], '
             label="Arguments"
             hint="JSON Schema of what the model fills in."
             problem={at('parameters')}
+            kind="object"
             value={draft.parameters}
             onChange={(parameters) => change({ parameters })}
           />

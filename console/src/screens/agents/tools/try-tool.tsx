@@ -4,10 +4,12 @@ import { api, take } from '../../../api/client';
 import { Badge } from '../../../ui/badge';
 import { Button } from '../../../ui/button';
 import { Dialog } from '../../../ui/dialog';
+import { useDialogHold } from '../../../ui/dialog-hold';
 import { FormProblem, SelectField } from '../../../ui/field';
 import { JsonField } from '../../../ui/json-field';
 import { Code } from '../../../ui/json-view';
 import { duration } from '../../../ui/time';
+import { readable } from '../../../ui/unreadable-json';
 import type { Tool } from '../types';
 import { sampleOf } from './sample';
 
@@ -42,18 +44,19 @@ function Trial({ agentId, tool }: { readonly agentId: string; readonly tool: Too
   const [args, setArgs] = useState<unknown>(() => sampleOf(schemaOf(name)));
   const [context, setContext] = useState<unknown>({});
   const trial = useMutation({
-    mutationFn: () =>
+    mutationFn: async () =>
       take(
         api.POST('/api/agents/{id}/schemas/{schemaId}/test', {
           params: { path: { id: agentId, schemaId: tool.id } },
-          body: {
-            arguments: (args ?? {}) as Record<string, unknown>,
-            context: (context ?? {}) as Record<string, unknown>,
+          body: readable({
+            arguments: args as Record<string, unknown>,
+            context: context as Record<string, unknown>,
             ...(name !== undefined && { tool: name }),
-          },
+          }),
         }),
       ),
   });
+  useDialogHold(trial.isPending);
   if (tool.type === 'mcp' && ofServer.length === 0) {
     return (
       <p className="text-sm text-muted">First read the tools of the server, with the button beside it.</p>
@@ -73,8 +76,20 @@ function Trial({ agentId, tool }: { readonly agentId: string; readonly tool: Too
           }}
         />
       )}
-      <JsonField label="Arguments" hint="What a model would send." value={args} onChange={setArgs} />
-      <JsonField label="Context" hint="What a caller would supply." value={context} onChange={setContext} />
+      <JsonField
+        label="Arguments"
+        hint="What a model would send."
+        kind="object"
+        value={args}
+        onChange={setArgs}
+      />
+      <JsonField
+        label="Context"
+        hint="What a caller would supply."
+        kind="object"
+        value={context}
+        onChange={setContext}
+      />
       <FormProblem error={trial.error} />
       <div className="flex justify-end">
         <Button kind="primary" busy={trial.isPending} onClick={() => trial.mutate()}>

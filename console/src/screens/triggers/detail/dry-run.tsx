@@ -11,6 +11,7 @@ import { JsonField } from '../../../ui/json-field';
 import { JsonView } from '../../../ui/json-view';
 import { Card, Facts } from '../../../ui/page';
 import { succeeded } from '../../../ui/toasts';
+import { readable } from '../../../ui/unreadable-json';
 import type { Trigger } from '../types';
 
 const reasons: Readonly<Record<string, string>> = {
@@ -38,16 +39,14 @@ export function DryRun({ trigger }: { readonly trigger: Trigger }) {
   const key = useKey('triggers', trigger.id);
   const mayInvoke = useAllowed('executions:create');
   const dry = useMutation({
-    mutationFn: () => take(api.POST('/api/triggers/{id}/test', { params: { path }, body: { payload } })),
+    mutationFn: async () =>
+      take(api.POST('/api/triggers/{id}/test', { params: { path }, body: readable({ payload }) })),
   });
   const run = useMutation({
-    mutationFn: () =>
-      take(
-        api.POST('/api/triggers/{id}/invoke', {
-          params: { path },
-          body: (payload ?? {}) as Record<string, unknown>,
-        }),
-      ),
+    mutationFn: async () => {
+      const body = (readable({ payload }).payload ?? {}) as Record<string, unknown>;
+      return take(api.POST('/api/triggers/{id}/invoke', { params: { path }, body }));
+    },
     onSuccess: async () => {
       succeeded('The trigger ran', 'See its executions.');
       await queries.invalidateQueries({ queryKey: key });

@@ -1,48 +1,62 @@
 import { useMutation } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import type { FormEvent } from 'react';
 import { api, take } from '../../../api/client';
 import { queries, useKey } from '../../../api/queries';
 import { useAllowed } from '../../../session/use-session';
 import { Button } from '../../../ui/button';
 import { FormProblem, problemOf, TextField } from '../../../ui/field';
+import { useDraft, type Written } from '../../../ui/form/draft';
+import { isSame } from '../../../ui/form/rebased';
 import { JsonView } from '../../../ui/json-view';
 import { Card } from '../../../ui/page';
 import { succeeded } from '../../../ui/toasts';
+import { readable } from '../../../ui/unreadable-json';
 import { configPatch } from '../config';
-import { ConfigForm } from '../config-form';
-import type { Config, Trigger } from '../types';
+import { ConfigForm, type WrittenConfig } from '../config-form';
+import type { Trigger } from '../types';
 import { withPlace } from '../with-place';
 
 export function Settings({ trigger }: { readonly trigger: Trigger }) {
   const mayUpdate = useAllowed('triggers:update');
   if (!mayUpdate) return <JsonView value={trigger.trigger_config} label="trigger_config" />;
-  // What another person saved meanwhile is shown from the beginning.
-  return <Form key={trigger.updated_at} trigger={trigger} />;
+  return <Form trigger={trigger} />;
+}
+
+interface Draft extends WrittenConfig {
+  readonly name: string;
+}
+
+function draftOf({ name, trigger_config: config }: Pick<Trigger, 'name' | 'trigger_config'>): Draft {
+  return { name, config, unreadable: undefined };
+}
+
+function patchOf({ base, draft: { name, config, unreadable: settings } }: Written<Draft>) {
+  readable({ settings });
+  const patch = configPatch(base.config, config);
+  return { name, ...(Object.keys(patch).length > 0 && { trigger_config: patch }) };
 }
 
 function Form({ trigger }: { readonly trigger: Trigger }) {
-  const saved = trigger.trigger_config as Config;
-  const [name, setName] = useState(trigger.name);
-  const [config, setConfig] = useState<Config>(saved);
+  const { written, change, settle } = useDraft(draftOf(trigger));
+  const { base, draft } = written;
   const key = useKey('triggers');
-  const patch = configPatch(saved, config);
-  const isChanged = name !== trigger.name || Object.keys(patch).length > 0;
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () =>
+    mutationFn: async (sent: Written<Draft>) =>
       take(
         api.PATCH('/api/triggers/{id}', {
           params: { path: { id: trigger.id } },
-          body: { name, ...(Object.keys(patch).length > 0 && { trigger_config: patch }) },
+          body: patchOf(sent),
         }),
       ),
-    onSuccess: async () => {
+    onSuccess: async ({ data }, sent) => {
+      settle(sent, draftOf(data));
       await queries.invalidateQueries({ queryKey: key });
       succeeded('The settings are saved');
     },
   });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    mutate();
+    mutate(written);
   };
   return (
     <form onSubmit={submit} className="flex max-w-3xl flex-col gap-4">
@@ -50,15 +64,15 @@ function Form({ trigger }: { readonly trigger: Trigger }) {
         <TextField
           label="Name"
           problem={problemOf(error, 'name')}
-          value={name}
-          onChange={({ target }) => setName(target.value)}
+          value={draft.name}
+          onChange={({ target }) => change((present) => ({ ...present, name: target.value }))}
           required
         />
       </Card>
-      <ConfigForm type={trigger.trigger_type} config={config} onChange={setConfig} error={error} />
+      <ConfigForm type={trigger.trigger_type} draft={draft} onChange={change} error={error} />
       <FormProblem error={withPlace(error)} />
       <div className="flex justify-end">
-        <Button kind="primary" type="submit" busy={isPending} disabled={!isChanged}>
+        <Button kind="primary" type="submit" busy={isPending} disabled={isSame(base, draft)}>
           Save
         </Button>
       </div>

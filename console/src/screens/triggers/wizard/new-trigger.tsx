@@ -10,9 +10,9 @@ import { FormProblem, problemOf } from '../../../ui/field';
 import type { FieldSpecs } from '../../../ui/form/fields';
 import { FormFields } from '../../../ui/form/form-fields';
 import { Card } from '../../../ui/page';
-import { ConfigForm } from '../config-form';
+import { readable } from '../../../ui/unreadable-json';
+import { ConfigForm, type WrittenConfig } from '../config-form';
 import { withPlace } from '../with-place';
-import type { Config } from '../types';
 import type { Made } from './created';
 import type { Kind } from './kinds';
 
@@ -38,7 +38,7 @@ const fieldsFor = (
 export function NewTrigger({ kind, onMade }: { readonly kind: Kind; readonly onMade: (made: Made) => void }) {
   const [name, setName] = useState('');
   const [agentId, setAgentId] = useState('');
-  const [config, setConfig] = useState<Config>(kind.config);
+  const [draft, setDraft] = useState<WrittenConfig>({ config: kind.config, unreadable: undefined });
   const key = useKey('triggers');
   const mayAddSecrets = useAllowed('secrets:write');
   const agents = useQuery({
@@ -47,16 +47,20 @@ export function NewTrigger({ kind, onMade }: { readonly kind: Kind; readonly onM
       take(api.GET('/api/agents/published', { params: { query: { limit: 100 } }, signal })),
   });
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () =>
-      take(
-        api.POST('/api/triggers', {
-          // The server checks the settings by the trigger's type, and names the field that is wrong.
-          body: { agent_id: agentId, name, trigger_type: kind.type, trigger_config: config } as Creation,
-        }),
-      ),
+    mutationFn: async () => {
+      const settings = draft.unreadable ?? draft.config;
+      // The server checks the settings by the trigger's type, and names the field that is wrong.
+      const body = {
+        agent_id: agentId,
+        name,
+        trigger_type: kind.type,
+        trigger_config: readable({ settings }).settings,
+      };
+      return take(api.POST('/api/triggers', { body: body as Creation }));
+    },
     onSuccess: ({ data, webhook_url: url }) => {
       void queries.invalidateQueries({ queryKey: key });
-      onMade({ id: data.id, secret: data.webhook_secret, url, kind, config });
+      onMade({ id: data.id, secret: data.webhook_secret, url, kind, config: draft.config });
     },
   });
   const submit = (event: FormEvent): void => {
@@ -86,7 +90,7 @@ export function NewTrigger({ kind, onMade }: { readonly kind: Kind; readonly onM
           : <code className="font-mono">{kind.secret}</code>
         </p>
       )}
-      <ConfigForm type={kind.type} config={config} onChange={setConfig} error={error} />
+      <ConfigForm type={kind.type} draft={draft} onChange={setDraft} error={error} />
       <FormProblem error={withPlace(error)} />
       <div className="flex justify-end">
         <Button kind="primary" type="submit" busy={isPending}>

@@ -1,0 +1,36 @@
+import { useState } from 'react';
+import { isSame, rebased } from './rebased';
+
+/** What is written over a saved value. */
+export interface Written<Value> {
+  /** The saved value that is on screen where nothing is written. */
+  readonly base: Value;
+  readonly draft: Value;
+}
+
+export interface DraftOf<Value> {
+  readonly written: Written<Value>;
+  readonly change: (next: (present: Value) => Value) => void;
+  readonly discard: () => void;
+  /** After a save: what was sent is no longer written, and what was written since then stays. `saved` is what the save led to. */
+  readonly settle: (sent: Written<Value>, saved: Value) => void;
+}
+
+interface State<Value> extends Written<Value> {
+  /** The saved value as it was last given. It is older than `base` between a save and the next reading. */
+  readonly given: Value;
+}
+
+/** A copy of a saved value for writing. When others save meanwhile, it shows their changes, but for what is written here. */
+export function useDraft<Value>(saved: Value): DraftOf<Value> {
+  const [state, setState] = useState<State<Value>>({ given: saved, base: saved, draft: saved });
+  if (!isSame(state.given, saved))
+    setState(({ base, draft }) => ({ given: saved, base: saved, draft: rebased(draft, base, saved) }));
+  return {
+    written: state,
+    change: (next) => setState((present) => ({ ...present, draft: next(present.draft) })),
+    discard: () => setState((present) => ({ ...present, draft: present.base })),
+    settle: (sent, now) =>
+      setState((present) => ({ ...present, base: now, draft: rebased(present.draft, sent.draft, now) })),
+  };
+}

@@ -1,0 +1,23 @@
+// A request of a page that is held until the test lets it go.
+import type { HTTPRequest, Page } from 'puppeteer-core';
+
+export interface HeldRequest {
+  /** Resolves when the page has sent the request. */
+  readonly sent: Promise<unknown>;
+  release(): void;
+}
+
+/** Holds the page's next request of this kind; once for a page. */
+export async function holdRequest(
+  page: Page,
+  isHeld: (request: HTTPRequest) => boolean,
+): Promise<HeldRequest> {
+  let held: HTTPRequest | undefined;
+  const sent = page.waitForRequest(isHeld);
+  await page.setRequestInterception(true);
+  page.on('request', (request) => {
+    if (held === undefined && isHeld(request)) held = request;
+    else void request.continue();
+  });
+  return { sent, release: () => void held?.continue() };
+}
