@@ -5,7 +5,7 @@ import { httpTool, publishAgent } from '../support/builders/published-agents.js'
 import { openAiAt } from '../support/clients/direct-calls.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { operatorToken } from '../support/servers/node.js';
-import { type NodeProcess, startNodes } from '../support/servers/nodes.js';
+import { callServed, type NodeProcess, startNodes } from '../support/servers/nodes.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
@@ -42,11 +42,14 @@ test.serial('a decision and its turn count once though the owners are killed', a
   });
   // The readers may be cut off; the turns go on.
   for (let at = 0; at < turns; at += 1) {
-    const { client } = cluster.nodes[at % cluster.nodes.length] ?? first;
+    const node = cluster.nodes[at % cluster.nodes.length] ?? first;
     const body = { message: `pay order-${at}` };
-    client.call('POST', `/api/v2/agents/${agentId}/stream`, { key, body }).catch(() => undefined);
+    const headers = { 'idempotency-key': `order-${at}` };
+    callServed(node, 'POST', `/api/v2/agents/${agentId}/stream`, { key, body, headers }).catch(
+      () => undefined,
+    );
   }
-  const listed = async (path: string, { client } = first) => (await client.call('GET', path, { key })).json;
+  const listed = async (path: string) => (await callServed(first, 'GET', path, { key })).json;
   const pending = await eventually(async () => {
     const { data, count } = await listed('/api/v1/approvals?status=pending');
     return count === turns ? data : undefined;

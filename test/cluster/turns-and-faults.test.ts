@@ -2,7 +2,7 @@
 // asking node: the owner of the turn.
 import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
-import { type NodeProcess, type NodeProcesses, startNodes } from '../support/servers/nodes.js';
+import { callServed, type NodeProcess, type NodeProcesses, startNodes } from '../support/servers/nodes.js';
 import { httpTool, publishAgent } from '../support/builders/published-agents.js';
 import {
   answerJson,
@@ -72,11 +72,10 @@ function ownerOf({ key }: SeenRequest): NodeProcess {
 }
 
 async function call(node: NodeProcess, method: string, path: string, body?: object) {
-  const { status, json, text } = await node.client.call(method, path, {
+  const { json } = await callServed(node, method, path, {
     key: cluster.bootstrap.api_key,
     ...(body === undefined ? {} : { body }),
   });
-  if (status !== 200) throw new Error(`${method} ${path}: ${status} ${text}`);
   return json.data;
 }
 

@@ -8,7 +8,7 @@ import { click, fillIn } from '../support/clients/pointer.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { startBalancer } from '../support/servers/balancer.js';
 import { operatorToken } from '../support/servers/node.js';
-import { startNodes } from '../support/servers/nodes.js';
+import { callServed, startNodes } from '../support/servers/nodes.js';
 
 const rows = async (page: Page): Promise<readonly string[]> =>
   (await page.evaluate(
@@ -53,12 +53,12 @@ test.serial('the cluster screen goes on while one node is killed and another dra
 
   // Turns of ten seconds, so that the drained node takes a while to empty.
   const user = { token: bootstrap.access_token, tenant: bootstrap.tenant_id };
-  const made = await staying.client.call('POST', '/api/agents', {
+  const made = await callServed(staying, 'POST', '/api/agents', {
     ...user,
     body: { name: 'talks', llm_config: { model: 'sim.lorem-400-40' } },
   });
   const agent = String(made.json.data.id);
-  await staying.client.call('POST', `/api/agents/${agent}/publish`, { ...user, body: {} });
+  await callServed(staying, 'POST', `/api/agents/${agent}/publish`, { ...user, body: {} });
 
   await serving.kill();
   // Nobody touches the page.
@@ -70,7 +70,7 @@ test.serial('the cluster screen goes on while one node is killed and another dra
   await awaitMembers(staying, 2);
   const talks = (agentId: string) =>
     Array.from({ length: 12 }, () =>
-      staying.client.call('POST', `/api/v2/agents/${agentId}/stream`, {
+      callServed(staying, 'POST', `/api/v2/agents/${agentId}/stream`, {
         ...user,
         body: { message: 'Tell me all' },
       }),

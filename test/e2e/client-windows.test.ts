@@ -1,6 +1,6 @@
 // The windows of users and addresses hold for all nodes together: real processes and a Redis of their own.
 import { setTimeout as delay } from 'node:timers/promises';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { Agent, setGlobalDispatcher } from 'undici';
 import type { CallOptions, CallResult } from '../support/clients/client.js';
@@ -39,6 +39,23 @@ async function exchangesOf(redis: Redis): Promise<number> {
   return Number(/^cmdstat_eval:calls=(\d+)/m.exec(await redis.info('commandstats'))?.[1] ?? 0);
 }
 
+/** How often a node gave up waiting for Redis: it says so in its log. */
+function lateAnswersOf(nodes: readonly NodeProcess[]): number {
+  const logs = nodes.map(({ program }) => program.output()).join('\n');
+  return logs.match(/Redis did not answer within \d+ ms/g)?.length ?? 0;
+}
+
+function expectWindow(t: ExecutionContext, { status, headers, json }: CallResult, limit: number): void {
+  t.is(Number(headers.get('x-ratelimit-limit')), limit);
+  if (status === 200) return;
+  t.is(status, 429);
+  t.is(json.error?.code ?? json.error, 'rate_limit_exceeded');
+  t.is(headers.get('x-ratelimit-remaining'), '0');
+  t.true(Number(headers.get('retry-after')) > 0);
+}
+
+const attemptsMax = 5;
+
 test.serial('three nodes count users and addresses together, with few questions to Redis', async (t) => {
   t.timeout(300_000);
   const server = await PrivateRedis.start();
@@ -58,38 +75,44 @@ test.serial('three nodes count users and addresses together, with few questions 
     return key !== undefined && (await redis.zcard(key)) === 3;
   });
 
-  const account = { email: 'person@example.com', password: 'a long password', tenant_name: 'T' };
-  const made = await first.client.call('POST', '/api/auth/register', { body: account });
-  t.is(made.status, 201, made.text);
-  const token: string = made.json.data.access_token;
+  const newPerson = async (name: string): Promise<CallOptions> => {
+    const account = { email: `${name}@example.com`, password: 'a long password', tenant_name: 'T' };
+    const made = await first.client.call('POST', '/api/auth/register', { body: account });
+    t.is(made.status, 201, made.text);
+    return { token: made.json.data.access_token };
+  };
+  const newAddress = async (name: string): Promise<CallOptions> => ({
+    headers: { 'x-forwarded-for': `192.0.2.${name}` },
+  });
 
-  for (const { limit, path, options, clients } of [
-    { limit: 300, path: '/api/auth/me', options: { token }, clients: 900 },
-    { limit: 120, path: '/join', options: { headers: { 'x-forwarded-for': '192.0.2.9' } }, clients: 400 },
+  for (const { limit, path, newClient, requests } of [
+    { limit: 300, path: '/api/auth/me', newClient: newPerson, requests: 900 },
+    { limit: 120, path: '/join', newClient: newAddress, requests: 400 },
   ]) {
-    const [before, startedAt] = [await exchangesOf(redis), performance.now()];
-    const answers = await askAll(nodes, clients, path, options);
-    const exchanges = (await exchangesOf(redis)) - before;
-    // On a very slow machine the first have left the window before the last arrive.
-    if (performance.now() - startedAt > 40_000) continue;
-    const admitted = answers.filter(({ status }) => status === 200).length;
-    t.log(`${path}: ${admitted} of ${limit} admitted, ${exchanges} questions to Redis`);
-    t.true(admitted >= limit * 0.9 && admitted <= limit * 1.1, `${admitted} of ${limit}`);
-    t.true(exchanges <= limit / 3, `${exchanges} questions for ${clients} requests`);
-    for (const { status, headers, json } of answers) {
-      t.is(Number(headers.get('x-ratelimit-limit')), limit);
-      if (status === 200) continue;
-      t.is(status, 429);
-      t.is(json.error?.code ?? json.error, 'rate_limit_exceeded');
-      t.is(headers.get('x-ratelimit-remaining'), '0');
-      t.true(Number(headers.get('retry-after')) > 0);
-    }
-    const refused = await askAll(nodes, 3, path, options);
-    t.deepEqual(
-      refused.map(({ status }) => status),
-      [429, 429, 429],
-      'each node knows of the others',
-    );
+    const once = async (attempt: number): Promise<boolean> => {
+      const options = await newClient(String(attempt));
+      const late = lateAnswersOf(nodes);
+      const [before, startedAt] = [await exchangesOf(redis), performance.now()];
+      const answers = await askAll(nodes, requests, path, options);
+      const exchanges = (await exchangesOf(redis)) - before;
+      // On a very slow machine the first have left the window before the last arrive. A node whose Redis answers too late
+      // counts by itself for a while. Both say nothing of the common window.
+      const isSlow = performance.now() - startedAt > 40_000 || lateAnswersOf(nodes) > late;
+      if (isSlow && attempt < attemptsMax) return false;
+      const admitted = answers.filter(({ status }) => status === 200).length;
+      t.log(`${path}: ${admitted} of ${limit} admitted, ${exchanges} questions to Redis`);
+      t.true(admitted >= limit * 0.9 && admitted <= limit * 1.1, `${admitted} of ${limit}`);
+      t.true(exchanges <= limit / 3, `${exchanges} questions for ${requests} requests`);
+      for (const answer of answers) expectWindow(t, answer, limit);
+      const refused = await askAll(nodes, 3, path, options);
+      t.deepEqual(
+        refused.map(({ status }) => status),
+        [429, 429, 429],
+        'each node knows of the others',
+      );
+      return true;
+    };
+    for (let attempt = 1; !(await once(attempt));) attempt += 1;
   }
 
   // Other addresses have windows of their own; one that asks little costs Redis nothing; nothing stays for long.

@@ -7,15 +7,15 @@ import type { Json } from '../support/clients/client.js';
 import { createDatabase } from '../support/database/database.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { operatorToken, startTestNode } from '../support/servers/node.js';
-import { type NodeProcess, startNodes } from '../support/servers/nodes.js';
+import { callServed, type NodeProcess, startNodes } from '../support/servers/nodes.js';
 import { runProgram } from '../support/servers/program.js';
 import { sharedRedisUrl } from '../support/servers/redis.js';
 
 const question = { model: 'sim.echo', query: 'hello' };
 
-async function answers({ client }: NodeProcess, key: string): Promise<boolean> {
-  const { status, text } = await client.call('POST', '/api/v3/llm/public/call', { key, body: question });
-  return status === 200 && text.includes('echo:');
+async function answers(node: NodeProcess, key: string): Promise<boolean> {
+  const { text } = await callServed(node, 'POST', '/api/v3/llm/public/call', { key, body: question });
+  return text.includes('echo:');
 }
 
 /** The description of a cluster once every node has told of itself within the time that it has for that. */

@@ -1,6 +1,6 @@
 import { createContext, useContext, useEffect } from 'react';
 
-/** Holds the dialog around it open; the answer lets go of it. */
+/** Holds the dialog open until the function that it returns is called. */
 export type Hold = () => () => void;
 
 export const DialogHold = createContext<Hold | undefined>(undefined);

@@ -1,6 +1,6 @@
 import { Dialog as Base } from '@base-ui/react/dialog';
 import { X } from 'lucide-react';
-import { type ReactNode, useCallback, useRef } from 'react';
+import { type ReactNode, useCallback, useState } from 'react';
 import { IconButton } from './button';
 import { cx } from './cx';
 import { DialogHold } from './dialog-hold';
@@ -26,15 +26,13 @@ export function Dialog({
   readonly stays?: boolean;
 }) {
   const before = useFocusBefore(open);
-  const holds = useRef(0);
+  const [holds, setHolds] = useState(0);
   const hold = useCallback(() => {
-    holds.current += 1;
-    return () => {
-      holds.current -= 1;
-    };
+    setHolds((count) => count + 1);
+    return () => setHolds((count) => count - 1);
   }, []);
   const change = (next: boolean): void => {
-    if (!next && !stays && holds.current === 0) onClose();
+    if (!next && !stays && holds === 0) onClose();
   };
   return (
     <Base.Root open={open} onOpenChange={change}>
@@ -55,7 +53,10 @@ export function Dialog({
               )}
             </div>
             {!stays && (
-              <Base.Close render={<IconButton label="Close" icon={<X size={16} aria-hidden />} />} />
+              <Base.Close
+                disabled={holds > 0}
+                render={<IconButton label="Close" icon={<X size={16} aria-hidden />} />}
+              />
             )}
           </div>
           <div className="overflow-y-auto p-4">

@@ -7,12 +7,17 @@ const expected = { any: 'valid JSON', object: 'a JSON object' } as const;
 
 /** Text in the place of a JSON value that cannot be read as one. Drafts hold it, and requests must not. */
 export class UnreadableJson {
-  readonly text: string;
+  // Private, so that a copy of its parts holds nothing.
+  readonly #text: string;
   readonly #kind: JsonKind;
 
   constructor(text: string, kind: JsonKind = 'any') {
-    this.text = text;
+    this.#text = text;
     this.#kind = kind;
+  }
+
+  get text(): string {
+    return this.#text;
   }
 
   problem(name: string): string {
@@ -20,7 +25,7 @@ export class UnreadableJson {
   }
 
   toJSON(): string {
-    return this.text;
+    return this.#text;
   }
 }
 

@@ -5,7 +5,7 @@ import { faultOfJsonSchema } from '../../../src/agents/schemas/json-schemas.js';
 import { type AgentsBench, dataOf, idOf, type Person, startAgents } from '../../support/servers/agents.js';
 import { longestTurn } from '../../support/clocks/longest-turn.js';
 import { databaseOfFile } from '../../support/database/database.js';
-import { newSandbox, oneTenant } from '../../support/servers/sandbox.js';
+import { newSandbox, oneTenant, patientTasks } from '../../support/servers/sandbox.js';
 
 const database = databaseOfFile(test);
 const draft = 'https://json-schema.org/draft/2020-12/schema';
@@ -99,7 +99,7 @@ test('an agent with many tools of maximum size is validated one by one', async (
 });
 
 function faultOf(schema: object): ReturnType<typeof faultOfJsonSchema> {
-  return faultOfJsonSchema(sandbox, oneTenant, schema as Record<string, unknown>);
+  return faultOfJsonSchema(patientTasks(sandbox), oneTenant, schema as Record<string, unknown>);
 }
 
 test('schemas that refer to their own parts are valid', async (t) => {

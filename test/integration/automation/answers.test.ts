@@ -12,7 +12,7 @@ import { derivedTransform, transformed } from '../../../src/automation/outbox/re
 import { callbackRequest } from '../../../src/automation/outbox/callback-body.js';
 import { callback as callbackSchema } from '../../../src/automation/triggers/config/execution-config.js';
 import { longestTurn } from '../../support/clocks/longest-turn.js';
-import { oneTenant, startSandbox } from '../../support/servers/sandbox.js';
+import { oneTenant, patientTasks, startSandbox } from '../../support/servers/sandbox.js';
 
 const result: SyncResult = {
   success: true,
@@ -75,7 +75,7 @@ test('the format determines the form of an answer', async (t) => {
   for (const format of ['raw', 'erp', 'slack', 'teams'] as const)
     t.deepEqual(derivedTransform(format), { strip_markdown: false });
   const sandbox = startSandbox(t);
-  const way = { scope: oneTenant, plainTexts: plainTextsBy(sandbox) };
+  const way = { scope: oneTenant, plainTexts: plainTextsBy(patientTasks(sandbox)) };
   t.is(transformed(way, '**x**', { strip_markdown: false }), '**x**');
   t.is(transformed(way, '**x**', { strip_markdown: true }), 'x');
   t.is(await transformed(way, `**${'x'.repeat(5_000)}**`, derivedTransform('twiml')), 'x'.repeat(4_096));
@@ -85,13 +85,15 @@ test('the format determines the form of an answer', async (t) => {
 test.serial(
   'an answer whose markup takes too long to read is sent as written and delays nobody',
   async (t) => {
-    const plainTexts = plainTextsBy(startSandbox(t));
+    const sandbox = startSandbox(t);
+    const plainTexts = plainTextsBy(sandbox);
     const { turnMs } = await longestTurn(async () => {
       for (const text of ['a_b'.repeat(33_000), '_a_'.repeat(33_000)])
         t.is(await plainTexts(oneTenant, text), text);
     });
     t.true(turnMs < 1_500, `the event loop stood still for ${turnMs} ms`);
-    t.is(await plainTexts(oneTenant, 'A **bold** word. '.repeat(500)), 'A bold word. '.repeat(500).trim());
+    const patient = plainTextsBy(patientTasks(sandbox));
+    t.is(await patient(oneTenant, 'A **bold** word. '.repeat(500)), 'A bold word. '.repeat(500).trim());
   },
 );
 

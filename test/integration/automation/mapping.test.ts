@@ -119,7 +119,7 @@ test('a value is not cut in the middle of a character', (t) => {
 });
 
 test('the query is taken in each of the four modes', async (t) => {
-  const expressions = createExpressions(startSandbox(t));
+  const expressions = createExpressions(startSandbox(t), { timeoutMs: 60_000 });
   const query = (extraction: Parameters<typeof queryOf>[1], from: unknown = payload) =>
     queryOf(oneTenant, extraction, from, expressions);
   t.is(await query({ mode: 'field', field: 'customer.name' }), 'Ada');

@@ -1,5 +1,5 @@
 // A request of a page that is held until the test lets it go.
-import type { HTTPRequest, Page } from 'puppeteer-core';
+import { type HTTPRequest, InterceptResolutionAction, type Page } from 'puppeteer-core';
 
 export interface HeldRequest {
   /** Resolves when the page has sent the request. */
@@ -14,10 +14,12 @@ export async function holdRequest(
 ): Promise<HeldRequest> {
   let held: HTTPRequest | undefined;
   const sent = page.waitForRequest(isHeld);
-  await page.setRequestInterception(true);
+  // First, so that no request is paused before it is listened to.
   page.on('request', (request) => {
+    if (request.interceptResolutionState().action === InterceptResolutionAction.Disabled) return;
     if (held === undefined && isHeld(request)) held = request;
     else void request.continue();
   });
+  await page.setRequestInterception(true);
   return { sent, release: () => void held?.continue() };
 }

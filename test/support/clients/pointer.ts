@@ -21,8 +21,9 @@ async function clickOnce(page: Page, selector: string): Promise<boolean> {
   try {
     await found.asLocator().setTimeout(elementMs).click();
   } catch (error) {
-    if (error instanceof TimeoutError) return false;
-    throw error;
+    if (!(error instanceof TimeoutError)) throw error;
+    // The click may have come, and only its answer be late.
+    return found.evaluate((element: Element) => element.isClicked === true).catch(() => false);
   }
   // A click that leads to another page takes the element away before it can tell.
   return found.evaluate(wasClicked).catch(() => true);

@@ -13,7 +13,7 @@ import { insertTenant, keyOf, userOf } from '../builders/callers.js';
 import type { FileDatabase } from '../database/database.js';
 import { knowing, startEdge } from './edge.js';
 import { expectNoFeedProblems } from './feed-problems.js';
-import { newSandbox } from './sandbox.js';
+import { newSandbox, patientTasks } from './sandbox.js';
 
 export interface Reply {
   readonly status: number;
@@ -54,10 +54,10 @@ export async function startAgents(
   // Test servers are on this machine; every other private address stays forbidden.
   const egress = createEgress({ allow: ['127.0.0.1/32'] });
   const sandbox = newSandbox();
-  const expressions = createExpressions(sandbox);
+  const expressions = createExpressions(sandbox, { timeoutMs: 60_000 });
   const subject = createAgents(
     { ...systemPlatform, store, changes: feed },
-    { vault, egress, sandbox, expressions, ...options },
+    { vault, egress, sandbox: patientTasks(sandbox), expressions, ...options },
   );
   const callers = new Map<string, TenantCaller>();
   const edge = await startEdge([...subject.operations, ...vault.operations], {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OperationTable } from '../../../src/http/operations/index.js';
 import type { Bootstrap } from '../../../src/app/seed/index.js';
-import { Client, type Json } from '../clients/client.js';
+import { type CallResult, Client, type Json } from '../clients/client.js';
 import { createDatabase } from '../database/database.js';
 import { eventually } from '../clocks/eventually.js';
 import { operatorToken } from './node.js';
@@ -102,17 +102,23 @@ export async function startNodes(
 }
 
 /** A node that a busy machine has made late refuses requests with 503 for a moment; it is asked again. */
-async function cluster({ client }: NodeProcess): Promise<Json> {
-  const path = '/api/v1/cluster';
-  const { status, json, text } = await eventually(
+export async function callServed(
+  { client }: Pick<NodeProcess, 'client'>,
+  ...[method, path, options]: Parameters<Client['call']>
+): Promise<CallResult> {
+  const answer = await eventually(
     async () => {
-      const answer = await client.call('GET', path, { token: operatorToken });
-      return answer.status === 503 ? undefined : answer;
+      const one = await client.call(method, path, options);
+      return one.status === 503 ? undefined : one;
     },
     { ...patience, what: `an answer of ${path}` },
   );
-  if (status !== 200) throw new Error(`GET ${path} answered ${status} ${text}`);
-  return json.data;
+  if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status} ${answer.text}`);
+  return answer;
+}
+
+async function cluster(node: NodeProcess): Promise<Json> {
+  return (await callServed(node, 'GET', '/api/v1/cluster', { token: operatorToken })).json.data;
 }
 
 async function awaitMembers(node: NodeProcess, count: number): Promise<void> {

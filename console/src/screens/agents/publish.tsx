@@ -81,7 +81,9 @@ function Checked({ agent, onClose }: { readonly agent: Agent; readonly onClose: 
           />
           <FormProblem error={error} fields={['config.rate_limit']} />
           <div className="flex justify-end gap-2">
-            <Button onClick={onClose}>Not now</Button>
+            <Button disabled={isPending} onClick={onClose}>
+              Not now
+            </Button>
             <Button kind="primary" disabled={!valid} busy={isPending} onClick={() => mutate()}>
               Publish
             </Button>

@@ -60,6 +60,8 @@ function EditConnection({ database }: { readonly database: Database }) {
       take(api.PATCH('/api/database-configs/{id}', { params: { path: { id } }, body: bodyOf(sent.draft) })),
     onSuccess: async ({ data }, sent) => {
       settle(sent, draftOf(data));
+      // A password that was written on is not saved yet.
+      setDraft((now) => (now.password === '' ? now : { ...now, passwordFrom: 'password' }));
       await queries.invalidateQueries({ queryKey: key });
       succeeded('The database was changed', sent.draft.name);
     },

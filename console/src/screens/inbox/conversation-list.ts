@@ -11,6 +11,19 @@ export interface ListState {
   readonly error: unknown;
 }
 
+type Change = (one: Conversation) => Conversation;
+
+/** What happened while a request was under way, and its answer may not have. */
+interface Meanwhile {
+  /** Conversations whose present state is in the list, or is known to be outside it. */
+  readonly known: Set<string>;
+  /** Changes of conversations that the list does not have. */
+  readonly changes: Map<string, readonly Change[]>;
+}
+
+/** Every event may ask for a refresh; they are at least so far apart. */
+const refreshesApartMs = 1_000;
+
 /**
  * The list of one search: pages fetched as they are needed, and changes put in their place as they happen. A query cache
  * of pages would fetch all of them again for one change.
@@ -19,8 +32,8 @@ export class ConversationList {
   readonly state = new Value<ListState>({ rows: [], loading: false, complete: false, error: null });
   readonly #search: InboxSearch;
   readonly #ending = new AbortController();
-  /** For each request under way, the conversations that changed since it was sent: its answer is older for these. */
-  readonly #changedSince = new Set<Set<string>>();
+  /** One for each request under way, in the order in which they were sent. */
+  readonly #underWay = new Set<Meanwhile>();
   #cursor: string | undefined;
   #refreshing: 'no' | 'yes' | 'again' = 'no';
 
@@ -34,9 +47,9 @@ export class ConversationList {
     if (loading || complete) return;
     this.#set({ loading: true, error: null });
     try {
-      const { data, next_cursor } = await this.#fetch(this.#cursor);
+      const { rows, next_cursor } = await this.#fetch(this.#cursor);
       this.#cursor = next_cursor ?? undefined;
-      this.#merge(data);
+      this.#merge(rows);
       this.#set({ loading: false, complete: next_cursor === null });
     } catch (error) {
       if (!this.#ending.signal.aborted) this.#set({ loading: false, error });
@@ -49,27 +62,29 @@ export class ConversationList {
       this.#refreshing = 'again';
       return;
     }
-    do {
-      this.#refreshing = 'yes';
-      await this.#refreshOnce();
-    } while (this.#isAskedAgain());
+    this.#refreshing = 'yes';
+    await this.#refreshOnce();
+    await new Promise((resolve) => setTimeout(resolve, refreshesApartMs));
+    const isAskedAgain = this.#isAskedAgain();
     this.#refreshing = 'no';
+    if (isAskedAgain) void this.refresh();
   }
 
   async #refreshOnce(): Promise<void> {
-    if (this.state.get().error !== null) return this.more();
+    // A page that failed is tried again too.
+    if (this.state.get().error !== null) await this.more();
     try {
-      const { data, next_cursor, isOlder } = await this.#fetch(undefined);
-      const last = next_cursor === null ? undefined : data.at(-1);
-      const found = new Set(data.map(({ session_id: id }) => id));
+      const { rows, found, next_cursor, known } = await this.#fetch(undefined);
+      const last = next_cursor === null ? undefined : found.at(-1);
+      const ids = new Set(found.map(({ session_id: id }) => id));
       // What the page would show, had it not been deleted or changed.
       const gone = this.state
         .get()
         .rows.filter((one) => last === undefined || latestFirst(one, last) < 0)
         .map(({ session_id: id }) => id)
-        .filter((id) => !found.has(id) && !isOlder(id));
-      this.#noteChanged(gone);
-      this.#merge(data, new Set(gone));
+        .filter((id) => !ids.has(id) && !known.has(id));
+      this.#note(gone);
+      this.#merge(rows, new Set(gone));
     } catch {
       // The list stays as it is; the next connection refreshes it.
     }
@@ -79,51 +94,58 @@ export class ConversationList {
     return this.#refreshing === 'again' && !this.#ending.signal.aborted;
   }
 
-  /** A page, without the conversations that changed after it was asked for. */
+  /** A page. `found` is the page as it was read, `rows` what is still true of it. */
   async #fetch(cursor: string | undefined) {
-    const changed = new Set<string>();
-    this.#changedSince.add(changed);
+    const meanwhile: Meanwhile = { known: new Set(), changes: new Map() };
+    this.#underWay.add(meanwhile);
     try {
-      const page = await listConversations(this.#search, cursor, this.#ending.signal);
-      this.#noteChanged(
-        page.data.map(({ session_id: id }) => id),
-        changed,
+      const { data: found, next_cursor } = await listConversations(this.#search, cursor, this.#ending.signal);
+      const { known, changes } = meanwhile;
+      const rows = found
+        .filter(({ session_id: id }) => !known.has(id))
+        .map((one) => (changes.get(one.session_id) ?? []).reduce((row, change) => change(row), one))
+        .filter((one) => !changes.has(one.session_id) || belongs(one, this.#search));
+      this.#note(
+        found.map(({ session_id: id }) => id),
+        meanwhile,
       );
-      const isOlder = (id: string): boolean => changed.has(id);
-      return { ...page, data: page.data.filter(({ session_id: id }) => !isOlder(id)), isOlder };
+      return { rows, found, next_cursor, known };
     } finally {
-      this.#changedSince.delete(changed);
+      this.#underWay.delete(meanwhile);
     }
   }
 
   /** Takes conversations that changed. Those that the search no longer finds leave the list. */
   change(changed: readonly Conversation[]): void {
-    this.#noteChanged(changed.map(({ session_id: id }) => id));
     const known = new Set(this.state.get().rows.map(({ session_id: id }) => id));
-    const here = changed.filter(
-      (one) => belongs(one, this.#search) && (this.#search.words === undefined || known.has(one.session_id)),
+    // Whether words find a conversation is not known here.
+    const judged = changed.filter(
+      (one) => this.#search.words === undefined || known.has(one.session_id) || !belongs(one, this.#search),
     );
-    const gone = changed.filter((one) => known.has(one.session_id) && !here.includes(one));
+    this.#note(judged.map(({ session_id: id }) => id));
+    const here = judged.filter((one) => belongs(one, this.#search));
+    const gone = judged.filter((one) => known.has(one.session_id) && !here.includes(one));
     if (here.length === 0 && gone.length === 0) return;
     this.#merge(here, new Set(gone.map(({ session_id: id }) => id)));
   }
 
-  /** Changes one conversation. One that is not in the list may belong there now. */
-  patch(id: string, change: (one: Conversation) => Conversation): void {
+  /** Changes one conversation. One that is not in the list may be on a page that is read, or belong there now. */
+  patch(id: string, change: Change): void {
     const one = this.state.get().rows.find(({ session_id }) => session_id === id);
-    if (one === undefined) void this.refresh();
-    else this.change([change(one)]);
+    if (one !== undefined) return this.change([change(one)]);
+    for (const { changes } of this.#underWay) changes.set(id, [...(changes.get(id) ?? []), change]);
+    void this.refresh();
   }
 
   end(): void {
     this.#ending.abort();
   }
 
-  /** Answers of requests that were sent before `since`, or are under way, are older than these conversations. */
-  #noteChanged(ids: readonly string[], since?: ReadonlySet<string>): void {
-    for (const changed of this.#changedSince) {
-      if (changed === since) return;
-      for (const id of ids) changed.add(id);
+  /** The answers of all requests under way are older than these conversations; of `since`, only of those sent before it. */
+  #note(ids: readonly string[], since?: Meanwhile): void {
+    for (const meanwhile of this.#underWay) {
+      if (meanwhile === since) return;
+      for (const id of ids) meanwhile.known.add(id);
     }
   }
 

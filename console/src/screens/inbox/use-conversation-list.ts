@@ -63,6 +63,9 @@ function applyTo(list: ConversationList, { type, data, at }: RealtimeEvent): voi
     }));
   }
   if (type === 'approval_requested') list.patch(id, (one) => ({ ...one, state: 'awaiting_approval' }));
-  // Another call of the conversation may still wait for a decision.
-  if (type === 'approval_decided') void list.refresh();
+  if (type === 'approval_decided') {
+    list.patch(id, (one) => ({ ...one, state: 'active' }));
+    // Another call of the conversation may still wait for a decision.
+    void list.refresh();
+  }
 }

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { problemOf } from '../../ui/field';
+import { rebased } from '../../ui/form/rebased';
 import { JsonField } from '../../ui/json-field';
 import { Card } from '../../ui/page';
 import { UnreadableJson } from '../../ui/unreadable-json';
@@ -13,6 +14,8 @@ import type { Config } from './types';
 export interface WrittenConfig {
   readonly config: Config;
   readonly unreadable: UnreadableJson | undefined;
+  /** The configuration that the text was begun over. */
+  readonly over?: Config | undefined;
 }
 
 interface ConfigFormProps<Draft> {
@@ -72,17 +75,17 @@ export function ConfigForm<Draft extends WrittenConfig>({
               label="trigger_config"
               kind="object"
               value={unreadable ?? config}
-              onChange={(value) =>
-                onChange((present) =>
-                  value instanceof UnreadableJson
-                    ? { ...present, unreadable: value }
-                    : { ...present, config: value as Config, unreadable: undefined },
-                )
-              }
+              onChange={(value) => onChange((present) => ({ ...present, ...written(present, value) }))}
             />
           </div>
         )}
       </details>
     </>
   );
+}
+
+/** What others changed while the text could not be read stays. */
+function written({ config, over = config }: WrittenConfig, value: unknown): WrittenConfig {
+  if (value instanceof UnreadableJson) return { config, unreadable: value, over };
+  return { config: rebased(value as Config, over, config), unreadable: undefined, over: undefined };
 }

@@ -8,6 +8,7 @@ import { type Pairs, pairsOf, recordOf } from '../../ui/pairs-field';
 import { settingAt } from './config';
 import type { SettingField as Setting } from './fields';
 import { useSecretNames } from '../../api/secret-names';
+import { jsonOf, UnreadableJson } from '../../ui/unreadable-json';
 import { useAsWritten } from '../../ui/use-as-written';
 import type { Config } from './types';
 
@@ -106,9 +107,11 @@ function optionsWith({ options = [] }: Setting, value: unknown): readonly (reado
   return options.some(([one]) => one === written) ? options : [...options, [written, written]];
 }
 
-/** Booleans and lists are options too. */
+/** Booleans and lists are options too. A text of the configuration may begin as a list does. */
 function readChoice(text: string): unknown {
-  return text === 'false' || text.startsWith('[') ? (JSON.parse(text) as unknown) : text;
+  if (text !== 'false' && !text.startsWith('[')) return text;
+  const value = jsonOf(text);
+  return value instanceof UnreadableJson ? text : value;
 }
 
 function listOf(text: string): string[] | undefined {

@@ -31,6 +31,10 @@ export function useDraft<Value>(saved: Value): DraftOf<Value> {
     change: (next) => setState((present) => ({ ...present, draft: next(present.draft) })),
     discard: () => setState((present) => ({ ...present, draft: present.base })),
     settle: (sent, now) =>
-      setState((present) => ({ ...present, base: now, draft: rebased(present.draft, sent.draft, now) })),
+      setState((present) => {
+        // A reading may have come before the answer, and be newer.
+        const base = rebased(now, sent.base, present.base);
+        return { ...present, base, draft: rebased(present.draft, sent.draft, base) };
+      }),
   };
 }

@@ -103,7 +103,9 @@ export function Form<const Specs extends FieldSpecs, Answer>({
         <Button kind={kind} type="submit" busy={attempt.isPending}>
           {verb}
         </Button>
-        {actions}
+        <fieldset disabled={attempt.isPending} className="contents">
+          {actions}
+        </fieldset>
         <span role="status" className="flex items-center gap-1.5 text-sm text-good">
           {done !== undefined && attempt.isSuccess && (
             <>

@@ -134,22 +134,27 @@ test.serial('an epoch cannot be raised between the fence check of a write and it
 
 test.serial('a batch that waits for a row whose epoch is raised meanwhile does not write it', async (t) => {
   const store = open(t);
-  const [kept, taken] = [counterAddress(), counterAddress()];
-  const [{ fence }, { fence: old }] = [await activated(store, kept, 'a'), await activated(store, taken, 'a')];
   const owner = await connected(t);
-  await owner.query('begin');
-  await owner.query(
-    `update actors set epoch = epoch + 1, activation_id = 'new'
-      where tenant_id = $1 and kind = $2 and key = $3`,
-    [groupId(taken.group), taken.kind, taken.key],
-  );
-  const writing = store.write([adding(fence, 1), adding(old, 2)]);
-  await eventually(async () => (await waitersFor(owner)).length > 0, { what: 'the batch waits for the row' });
-  await owner.query('commit');
-  t.deepEqual(
-    (await writing).map(({ outcome }) => outcome),
-    ['written', 'fenced'],
-  );
+  const once = async () => {
+    const [kept, taken] = [counterAddress(), counterAddress()];
+    const { fence } = await activated(store, kept, 'a');
+    const { fence: old } = await activated(store, taken, 'a');
+    await owner.query('begin');
+    await owner.query(
+      `update actors set epoch = epoch + 1, activation_id = 'new'
+        where tenant_id = $1 and kind = $2 and key = $3`,
+      [groupId(taken.group), taken.kind, taken.key],
+    );
+    const writing = underWay(store.write([adding(fence, 1), adding(old, 2)]));
+    await eventually(async () => writing.isOver || (await waitersFor(owner)).length > 0, {
+      what: 'the batch waits for the row',
+    });
+    await owner.query('commit');
+    const outcomes = (await writing.result).map(({ outcome }) => outcome);
+    // On a busy machine the write may have waited too long before the row was free: once more.
+    return !outcomes.includes('held_up') && outcomes;
+  };
+  t.deepEqual(await eventually(once, { what: 'a batch that is not held up' }), ['written', 'fenced']);
 });
 
 test('a commit that the server did not confirm as one has an unknown outcome', async (t) => {
@@ -181,25 +186,35 @@ test.serial(
     const { fence } = await activated(store, address, 'a');
     const blocker = await connected(t);
     const watcher = await connected(t, 'none');
-    await blocker.query('begin');
     const { rows } = await blocker.query<{ pid: number }>('select pg_backend_pid() as pid');
-    await blocker.query('insert into additions (id, counter, sum) values ($1, $2, 0)', [
-      `${address.key} lost`,
-      address.key,
-    ]);
     const batch = [adding(fence, 5, 'lost')];
-    const lost = t.throwsAsync(store.write(batch), { message: /outcome_unknown/ });
-    const isEnded = async (): Promise<boolean> => {
-      const ended = await watcher.query(
-        `select pg_terminate_backend(pid) from pg_locks
-          where not granted and $1 = any (pg_blocking_pids(pid))`,
-        [rows[0]?.pid],
+    const lost = async () => {
+      await blocker.query('begin');
+      await blocker.query('insert into additions (id, counter, sum) values ($1, $2, 0)', [
+        `${address.key} lost`,
+        address.key,
+      ]);
+      const writing = underWay(
+        store.write(batch).then(
+          ([answer]) => answer?.outcome,
+          (error: unknown) => String(error),
+        ),
       );
-      return ended.rows.length > 0;
+      const isEnded = async (): Promise<boolean> => {
+        const ended = await watcher.query(
+          `select pg_terminate_backend(pid) from pg_locks
+            where not granted and $1 = any (pg_blocking_pids(pid))`,
+          [rows[0]?.pid],
+        );
+        return writing.isOver || ended.rows.length > 0;
+      };
+      await eventually(isEnded, { everyMs: 5, what: 'the write waits' });
+      const outcome = await writing.result;
+      await blocker.query('rollback');
+      // On a busy machine the write may have waited too long before its connection was ended: once more.
+      return outcome !== 'held_up' && outcome;
     };
-    await eventually(isEnded, { everyMs: 5, what: 'the write waits' });
-    await lost;
-    await blocker.query('rollback');
+    t.regex((await eventually(lost, { what: 'a write that is not held up' })) ?? '', /outcome_unknown/);
     t.deepEqual(await store.write(batch), [{ outcome: 'written', result: 5 }]);
     t.deepEqual(await store.write(batch), [{ outcome: 'written', result: undefined }]);
   },

@@ -224,8 +224,8 @@ test('what Redis executes after its sender gave up changes nothing', async (t) =
   const removal = { votesNeeded: 1, voteMs: 60_000, silenceMs: 0 };
   const view = makeView(viewNumber(1), [member('p1')]);
   // The server knows the scripts from here on; one that it does not know would be sent again, and not late.
-  t.is((await one.remove({ ...vote, ...removal, renewals: 9 })).outcome, 'refuted');
-  t.false(await one.publish(view, { generation: 'another', follows: emptyView }));
+  t.is((await other.remove({ ...vote, ...removal, renewals: 9 })).outcome, 'refuted');
+  t.false(await other.publish(view, { generation: 'another', follows: emptyView }));
   const redis = new Redis(server.url);
   t.teardown(() => redis.disconnect());
   // Longer than the sender waits, and shorter than its connection lasts without an answer.

@@ -1,5 +1,6 @@
 import { problemOf, SelectField, TextField } from '../../../ui/field';
 import { Card } from '../../../ui/page';
+import { UnreadableJson } from '../../../ui/unreadable-json';
 import type { PartProps } from './draft';
 
 type Settings = Readonly<Record<string, unknown>>;
@@ -10,6 +11,7 @@ const numberIn = (settings: Settings, name: string): number | '' =>
 
 /** The settings that the platform reads from `metadata`. */
 export function Memory({ state: { draft, change }, error }: PartProps) {
+  const isUnreadable = draft.metadata instanceof UnreadableJson;
   const memory = settingsOf(draft.metadata['memory']);
   const budget = settingsOf(draft.metadata['budget']);
   const policy = settingsOf(draft.metadata['security_policy']);
@@ -35,7 +37,12 @@ export function Memory({ state: { draft, change }, error }: PartProps) {
     />
   );
   return (
-    <fieldset disabled={change === undefined} className="flex min-w-0 flex-col gap-4">
+    <fieldset disabled={change === undefined || isUnreadable} className="flex min-w-0 flex-col gap-4">
+      {isUnreadable && (
+        <p role="status" className="text-sm text-warn">
+          These settings are in the metadata, which is not valid JSON. Correct it under Details first.
+        </p>
+      )}
       <Card title="Memory">
         <div className="flex flex-col gap-4">
           <SelectField

@@ -12,7 +12,7 @@ import type { FieldSpecs } from '../../../ui/form/fields';
 import { FormFields } from '../../../ui/form/form-fields';
 import { JsonField } from '../../../ui/json-field';
 import { succeeded } from '../../../ui/toasts';
-import { readable } from '../../../ui/unreadable-json';
+import { readable, UnreadableJson } from '../../../ui/unreadable-json';
 import type { Agent, Tool, ToolType } from '../types';
 import { TypeFields } from './type-forms';
 import { draftOfTool, parametersFrom, type ToolDraft, toolOf, toolPatchOf } from './tool-draft';
@@ -117,7 +117,10 @@ function Form({ agent, tool, onClose }: Omit<Parameters<typeof ToolEditor>[0], '
             onChange={(parameters) => change({ parameters })}
           />
           {draft.type === 'api' && (
-            <Button onClick={() => change({ parameters: parametersFrom(draft) })}>
+            <Button
+              disabled={draft.parameters instanceof UnreadableJson}
+              onClick={() => change({ parameters: parametersFrom(draft) })}
+            >
               Take the arguments from the placeholders
             </Button>
           )}
@@ -131,7 +134,9 @@ function Form({ agent, tool, onClose }: Omit<Parameters<typeof ToolEditor>[0], '
       />
       <FormProblem error={withPlace(error)} />
       <div className="flex justify-end gap-2">
-        <Button onClick={onClose}>Cancel</Button>
+        <Button disabled={save.isPending} onClick={onClose}>
+          Cancel
+        </Button>
         <Button kind="primary" type="submit" busy={save.isPending}>
           {tool === undefined ? 'Add tool' : 'Save tool'}
         </Button>

@@ -11,7 +11,7 @@ import { JsonField } from '../../../ui/json-field';
 import { JsonView } from '../../../ui/json-view';
 import { Card, Facts } from '../../../ui/page';
 import { succeeded } from '../../../ui/toasts';
-import { readable } from '../../../ui/unreadable-json';
+import { readable, UnreadableJson } from '../../../ui/unreadable-json';
 import type { Trigger } from '../types';
 
 const reasons: Readonly<Record<string, string>> = {
@@ -60,14 +60,16 @@ export function DryRun({ trigger }: { readonly trigger: Trigger }) {
           <JsonField label="Sample payload" value={payload} onChange={setPayload} />
           <FormProblem error={dry.error ?? run.error} />
           <div className="flex flex-wrap justify-end gap-2">
-            <CopyAs
-              request={{
-                method: 'POST',
-                path: `/api/triggers/${trigger.id}/test`,
-                body: { payload },
-                mcp: { tool: 'test_trigger', arguments: { trigger_id: trigger.id, payload } },
-              }}
-            />
+            {!(payload instanceof UnreadableJson) && (
+              <CopyAs
+                request={{
+                  method: 'POST',
+                  path: `/api/triggers/${trigger.id}/test`,
+                  body: { payload },
+                  mcp: { tool: 'test_trigger', arguments: { trigger_id: trigger.id, payload } },
+                }}
+              />
+            )}
             {mayInvoke && (
               <Button busy={run.isPending} onClick={() => run.mutate()}>
                 Run it really

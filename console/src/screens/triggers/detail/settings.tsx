@@ -30,10 +30,13 @@ function draftOf({ name, trigger_config: config }: Pick<Trigger, 'name' | 'trigg
   return { name, config, unreadable: undefined };
 }
 
-function patchOf({ base, draft: { name, config, unreadable: settings } }: Written<Draft>) {
-  readable({ settings });
+function patchOf({ base, draft: { name, config, unreadable } }: Written<Draft>) {
+  readable({ trigger_config: unreadable });
   const patch = configPatch(base.config, config);
-  return { name, ...(Object.keys(patch).length > 0 && { trigger_config: patch }) };
+  return {
+    ...(name !== base.name && { name }),
+    ...(Object.keys(patch).length > 0 && { trigger_config: patch }),
+  };
 }
 
 function Form({ trigger }: { readonly trigger: Trigger }) {

@@ -48,13 +48,13 @@ export function NewTrigger({ kind, onMade }: { readonly kind: Kind; readonly onM
   });
   const { mutate, isPending, error } = useMutation({
     mutationFn: async () => {
-      const settings = draft.unreadable ?? draft.config;
+      const { trigger_config } = readable({ trigger_config: draft.unreadable ?? draft.config });
       // The server checks the settings by the trigger's type, and names the field that is wrong.
       const body = {
         agent_id: agentId,
         name,
         trigger_type: kind.type,
-        trigger_config: readable({ settings }).settings,
+        trigger_config,
       };
       return take(api.POST('/api/triggers', { body: body as Creation }));
     },
