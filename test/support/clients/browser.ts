@@ -7,8 +7,9 @@ import { installedProgram } from '../servers/installed-program.js';
 const shells = ['chromium-headless-shell', 'chrome-headless-shell'];
 
 interface AtEnd {
-  readonly passed: boolean;
-  log(...values: readonly unknown[]): void;
+  /** Of tests; programs that open a browser have no such thing. */
+  readonly passed?: boolean;
+  log?(...values: readonly unknown[]): void;
   teardown(work: () => Promise<void>): void;
 }
 
@@ -33,7 +34,7 @@ export async function openBrowser(t: AtEnd): Promise<Page> {
   const page = await browser.newPage();
   page.setDefaultTimeout(60_000);
   t.teardown(async () => {
-    if (!t.passed) t.log(await describe(page));
+    if (t.passed === false) t.log?.(await describe(page));
   });
   return page;
 }
