@@ -1,7 +1,6 @@
 import { Agent, request } from 'node:http';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
 import { type NodeProcess, startNodes } from '../support/servers/nodes.js';
@@ -47,17 +46,7 @@ test.serial('turns that begin while a node drains wait neither for it nor hold i
   long.catch(() => undefined);
   await eventually(() => hasBegun, { timeoutMs: 60_000, what: 'the long turn has begun' });
   const stopped = leaver.stop();
-  // A balancer asks in between; a connection that is silent for ten seconds is closed.
-  const asking = { isOver: false };
-  const kept = (async () => {
-    while (!asking.isOver) {
-      await text(await connection.send('GET', '/health/live'));
-      await delay(1_000);
-    }
-  })();
   await cluster.awaitMembers(other, 1);
-  asking.isOver = true;
-  await kept;
   const atLeaver = connection
     .send('POST', `/api/v2/agents/${quick}/stream`, asked.body)
     .then((stream) => text(stream))
