@@ -1,5 +1,5 @@
 // Drafts over saved values: a save takes nothing that is written meanwhile, here or elsewhere, and sends no half of a text.
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import type { HTTPRequest, Page } from 'puppeteer-core';
 import { asOwner, createTrigger } from '../support/builders/triggers.js';
 import { expectNoConsoleErrors, fill, openConsole, press, shows } from '../support/clients/console.js';
@@ -120,7 +120,8 @@ test.serial('a list keeps its commas while it is written', async (t) => {
   expectNoConsoleErrors(t, visit);
 });
 
-test.serial('a database keeps what is written while it is saved, but no password', async (t) => {
+/** The connection of a stored database, where a new password is about to be written. */
+async function shopOnScreen(t: ExecutionContext) {
   const { place } = await startShop(t);
   const node = await shared.tenant(t);
   const { host, port, database, username, password } = place;
@@ -130,11 +131,17 @@ test.serial('a database keeps what is written while it is saved, but no password
     connection_config: config,
   });
   t.is(made.status, 201, made.text);
-  const visit = await openConsole(t, node, `/databases/${made.json.data.id}?tab=connection`);
+  const id = String(made.json.data.id);
+  const visit = await openConsole(t, node, `/databases/${id}?tab=connection`);
+  await visit.page.waitForSelector('input[name=host]');
+  await visit.page.select('::-p-aria([name="Password from"])', 'password');
+  return { node, id, password, visit };
+}
+
+test.serial('a database keeps what is written while it is saved, but no password', async (t) => {
+  const { node, id, password, visit } = await shopOnScreen(t);
   const { page } = visit;
-  await page.waitForSelector('input[name=host]');
-  await page.select('::-p-aria([name="Password from"])', 'password');
-  await fillIn(page, 'input[name=password]', place.password);
+  await fillIn(page, 'input[name=password]', password);
   const { sent, release } = await holdRequest(page, isSave);
   await press(page, 'Save');
   await sent;
@@ -146,25 +153,14 @@ test.serial('a database keeps what is written while it is saved, but no password
   t.is(await page.$('input[name=password]'), null);
   await press(page, 'Save');
   await saves(page, false);
-  const { json } = await asOwner(node, 'GET', `/api/database-configs/${made.json.data.id}`);
+  const { json } = await asOwner(node, 'GET', `/api/database-configs/${id}`);
   t.is(json.data.name, 'Written meanwhile');
   expectNoConsoleErrors(t, visit);
 });
 
 test.serial('a password that is written on while it is saved is not saved yet, and stays', async (t) => {
-  const { place } = await startShop(t);
-  const node = await shared.tenant(t);
-  const { host, port, database, username, password } = place;
-  const config = { host, port, database, username, password, ssl: false };
-  const made = await asOwner(node, 'POST', '/api/database-configs', {
-    name: 'Shop',
-    connection_config: config,
-  });
-  t.is(made.status, 201, made.text);
-  const visit = await openConsole(t, node, `/databases/${made.json.data.id}?tab=connection`);
+  const { visit } = await shopOnScreen(t);
   const { page } = visit;
-  await page.waitForSelector('input[name=host]');
-  await page.select('::-p-aria([name="Password from"])', 'password');
   await fillIn(page, 'input[name=password]', 'half');
   const { sent, release } = await holdRequest(page, isSave);
   await press(page, 'Save');

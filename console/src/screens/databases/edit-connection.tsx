@@ -61,7 +61,9 @@ function EditConnection({ database }: { readonly database: Database }) {
     onSuccess: async ({ data }, sent) => {
       settle(sent, draftOf(data));
       // A password that was written on is not saved yet.
-      setDraft((now) => (now.password === '' ? now : { ...now, passwordFrom: 'password' }));
+      setDraft((now) =>
+        now.passwordFrom === 'kept' && now.password !== '' ? { ...now, passwordFrom: 'password' } : now,
+      );
       await queries.invalidateQueries({ queryKey: key });
       succeeded('The database was changed', sent.draft.name);
     },
