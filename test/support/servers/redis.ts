@@ -66,6 +66,7 @@ export class PrivateRedis {
     this.#child = child;
     await eventually(() => this.#answers(child), { timeoutMs: 20_000, what: 'Redis answers PING' });
     if (this.#options.cluster === true) await this.#takeAllSlots();
+    if (this.#options.sentinelOf !== undefined) await this.#lookAwayBriefly();
   }
 
   /** As a power cut would end it. */
@@ -143,11 +144,7 @@ export class PrivateRedis {
     ];
   }
 
-  /**
-   * A sentinel rewrites its own file, so it is made anew at each start. It promotes no replica whose link broke more
-   * than ten times `down-after` before it saw the master down. A sentinel that stalled for two seconds looks away for
-   * thirty more, so ten times `down-after` is longer than both.
-   */
+  /** A sentinel rewrites its own file, so it is made anew at each start. */
   #sentinelFile(watched: PrivateRedis): string {
     const path = join(this.#folder, 'sentinel.conf');
     const lines = [
@@ -157,6 +154,14 @@ export class PrivateRedis {
     ];
     writeFileSync(path, `${lines.join('\n')}\n`);
     return path;
+  }
+
+  /**
+   * A sentinel that stalled for two seconds does nothing for 30 s, and again after each stall. It promotes no replica
+   * whose link broke more than ten times `down-after` before it saw the master down: after two stalls, never.
+   */
+  async #lookAwayBriefly(): Promise<void> {
+    await this.command((redis) => redis.call('SENTINEL', 'DEBUG', 'tilt-period', '2000'));
   }
 
   async #answers(child: ChildProcess): Promise<boolean> {
