@@ -8,7 +8,7 @@ const { signing_secret: signingSecret } = JSON.parse(process.env.SLACK_SECRET ??
 if (signingSecret === undefined)
   throw new Error('SLACK_SECRET is missing: the same value as for troupe apply.');
 
-const server = await standIn(18101, async ({ url, body }) => {
+const server = await standIn(8301, async ({ url, body }) => {
   if (url.pathname === '/orders')
     return { number: Number(url.searchParams.get('number')), status: 'shipped' };
   // chat.postMessage

@@ -8,7 +8,7 @@ if (appSecret === undefined)
   throw new Error('WHATSAPP_SECRET is missing: the same value as for troupe apply.');
 
 const answers = [];
-const server = await standIn(18102, async ({ body }) => {
+const server = await standIn(8302, async ({ body }) => {
   answers.push(body.text.body);
   console.log(`to ${body.to}: ${JSON.stringify(body.text.body)}`);
   return { messages: [{ id: `wamid.answer.${answers.length}` }] };

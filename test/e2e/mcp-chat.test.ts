@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import type { CallToolResult, Client } from '@modelcontextprotocol/client';
+import { httpTool } from '../support/builders/published-agents.js';
 import { registerAt } from '../support/builders/people.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { mcpClient, structured } from '../support/clients/mcp.js';
 import { type Conversations, startConversations } from '../support/servers/conversations.js';
 import { operatorToken, startTestNode, type TestNode } from '../support/servers/node.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
 
 const undo: (() => Promise<void>)[] = [];
 const atEnd = { teardown: (step: () => Promise<void>) => void undo.push(step) };
@@ -13,6 +15,9 @@ let node: TestNode;
 let talk: Conversations;
 /** Writes forty words, one in a hundred milliseconds. */
 let slow: string;
+/** Its turns go on when the test lets their tool answer, however slow the machine is. */
+let waiting: string;
+const heldTools = new Set<() => void>();
 
 test.serial.before(async () => {
   node = await startTestNode(atEnd, { environment: { TROUPE_SIM: 'on' } });
@@ -22,6 +27,17 @@ test.serial.before(async () => {
   });
   talk = await startConversations(node);
   slow = await talk.agent('sim.lorem-40-100');
+  const tool = await startToolServer(atEnd, (_request, response) => {
+    const answer = () => answerJson(response, { waited: true });
+    heldTools.add(answer);
+    // A cancelled turn breaks off.
+    response.on('close', () => heldTools.delete(answer));
+  });
+  waiting = await talk.agent('sim.tools', {}, [httpTool('wait', tool.url)]);
+});
+
+test.serial.beforeEach(async () => {
+  await eventually(() => heldTools.size === 0, { what: 'the tools of ended turns are gone' });
 });
 
 test.after.always(async () => {
@@ -32,9 +48,14 @@ async function outcomeOf(executionId: string): Promise<string | null> {
   return (await talk.get(`/api/v1/executions/${executionId}`)).data?.outcome ?? null;
 }
 
-/** The newest execution of the slow agent. */
+/** The newest execution of the waiting agent. */
 async function newest(): Promise<string> {
-  return (await talk.get(`/api/v1/executions?agent_id=${slow}`)).data[0]?.id;
+  return (await talk.get(`/api/v1/executions?agent_id=${waiting}`)).data[0]?.id;
+}
+
+async function answerTools(): Promise<void> {
+  await eventually(() => heldTools.size > 0, { what: 'the tool is called' });
+  for (const answer of heldTools) answer();
 }
 
 async function begun(before: string | undefined): Promise<string> {
@@ -48,7 +69,7 @@ test.serial('progress carries the growing text, and the answer carries the whole
   const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
   const seen: string[] = [];
   const result = await client.callTool(
-    { name: 'chat_with_agent', arguments: { agent_id: slow, message: 'write', surplus: 1 } },
+    { name: 'chat_with_agent', arguments: { agent_id: slow, message: 'please wait', surplus: 1 } },
     { onprogress: ({ message }) => void seen.push(message ?? ''), resetTimeoutOnProgress: true },
   );
   const answer = structured(result);
@@ -65,7 +86,7 @@ test.serial('a client that closes its request cancels the turn', async (t) => {
   const before = await newest();
   const leaving = new AbortController();
   const call = client.callTool(
-    { name: 'chat_with_agent', arguments: { agent_id: slow, message: 'write' } },
+    { name: 'chat_with_agent', arguments: { agent_id: waiting, message: 'please wait' } },
     { signal: leaving.signal },
   );
   const gone = t.throwsAsync(call);
@@ -80,13 +101,15 @@ test.serial('with an idempotency key the turn goes on, and a repeat joins it', a
   const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
   const before = await newest();
   const _meta = { idempotency_key: randomUUID() };
-  const params = { name: 'chat_with_agent', arguments: { agent_id: slow, message: 'write' }, _meta };
+  const params = { name: 'chat_with_agent', arguments: { agent_id: waiting, message: 'please wait' }, _meta };
   const leaving = new AbortController();
   const gone = t.throwsAsync(client.callTool(params, { signal: leaving.signal }));
   const execution = await begun(before);
   leaving.abort();
   await gone;
-  const repeats = await Promise.all([client.callTool(params), client.callTool(params)]);
+  const joining = Promise.all([client.callTool(params), client.callTool(params)]);
+  await answerTools();
+  const repeats = await joining;
   for (const repeat of repeats) {
     t.like(structured(repeat), { execution_id: execution, outcome: 'COMPLETED' });
   }
@@ -95,7 +118,7 @@ test.serial('with an idempotency key the turn goes on, and a repeat joins it', a
   t.is(structured(later)['text'], structured(repeats[0])['text']);
   const other = await client.callTool({
     ...params,
-    arguments: { agent_id: slow, message: 'something else' },
+    arguments: { agent_id: waiting, message: 'wait for something else' },
   });
   t.true(other.isError);
   t.like(structured(other), { error: 'conflict' });
@@ -105,7 +128,7 @@ test.serial('a turn beyond its limit is an error with its ids', async (t) => {
   const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
   const result = await client.callTool({
     name: 'chat_with_agent',
-    arguments: { agent_id: slow, message: 'write', options: { timeout_ms: 1_000 } },
+    arguments: { agent_id: slow, message: 'please wait', options: { timeout_ms: 1_000 } },
   });
   t.true(result.isError);
   const answer = structured(result);
@@ -121,7 +144,7 @@ test.serial('a notification of another request cancels a call', async (t) => {
     jsonrpc: '2.0',
     id,
     method: 'tools/call',
-    params: { name: 'chat_with_agent', arguments: { agent_id: slow, message: 'write' } },
+    params: { name: 'chat_with_agent', arguments: { agent_id: waiting, message: 'please wait' } },
   });
   const execution = await begun(before);
   await post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } });
@@ -154,7 +177,7 @@ test.serial('a cancellation ends the call of its own client only', async (t) => 
       jsonrpc: '2.0',
       id: 2,
       method: 'tools/call',
-      params: { name: 'chat_with_agent', arguments: { agent_id: slow, message: 'write' } },
+      params: { name: 'chat_with_agent', arguments: { agent_id: waiting, message: 'please wait' } },
     },
     own,
   );
@@ -174,14 +197,14 @@ test.serial(
   async (t) => {
     const { url, bootstrap } = { url: node.node.baseUrl, bootstrap: node.bootstrap };
     const client = await mcpClient(t, url, bootstrap.api_key);
-    // All are connected before the turn begins: it lasts four seconds, in which they have to listen.
+    // The turn ends when all of them listen.
     const subscriber = await mcpClient(t, url, bootstrap.api_key);
     const ofMember = await mcpClient(t, url, await keyOf('member'));
     const ofStranger = await mcpClient(t, url, await keyOfAnotherTenant());
     const before = await newest();
     const turn = client.callTool({
       name: 'chat_with_agent',
-      arguments: { agent_id: slow, message: 'write' },
+      arguments: { agent_id: waiting, message: 'please wait' },
     });
     const execution = await begun(before);
     const { session_id: session } = (await talk.get(`/api/v1/executions/${execution}`)).data;
@@ -189,6 +212,7 @@ test.serial(
     const heard = await updatesOf(subscriber, uris);
     const member = await updatesOf(ofMember, uris);
     const stranger = await updatesOf(ofStranger, uris);
+    await answerTools();
     await turn;
     await eventually(() => uris.every((uri) => heard.includes(uri)), { what: 'both updates' });
     t.is(await outcomeOf(execution), 'COMPLETED');
@@ -211,7 +235,7 @@ test.serial(
   async (t) => {
     const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
     const chat = (): Promise<CallToolResult> =>
-      client.callTool({ name: 'chat_with_agent', arguments: { agent_id: slow, message: 'write' } });
+      client.callTool({ name: 'chat_with_agent', arguments: { agent_id: slow, message: 'please wait' } });
     const results = await Promise.all(Array.from({ length: 55 }, chat));
     const refused = results.filter(({ isError }) => isError === true).map(structured);
     t.is(refused.length, 5);
