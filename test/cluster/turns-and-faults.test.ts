@@ -14,6 +14,7 @@ import { calling, saying } from '../support/builders/tool-turns.js';
 import { readTurn, type SeenEvent, type TurnReading } from '../support/clients/turn-reader.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 import type { SeenRequest } from '../support/servers/vendors/vendor-server.js';
+import { keepsPromise } from '../support/clocks/promised-time.js';
 import { servedTime } from '../support/clocks/served-time.js';
 
 const model = 'openai.gpt-4.1-mini';
@@ -113,6 +114,7 @@ test.serial('a cancel on any node closes the vendor call within a second', async
   t.timeout(120_000);
   const agentId = await publishAgent(first().client, cluster.bootstrap, { model });
   vendor.decide = () => ({ pieces: ['a first', ' word'], hangAfter: 1 });
+  const times: number[] = [];
   for (const node of alive()) {
     const before = vendor.requests.length;
     let sessionId = '';
@@ -131,13 +133,13 @@ test.serial('a cancel on any node closes the vendor call within a second', async
     const servedMs = servedTime(t);
     t.true((await call(node, 'POST', `/api/v1/sessions/${sessionId}/cancel`)).cancelled);
     await eventually(() => vendor.requests[before]?.leftAtMs);
-    const tookMs = Math.round(servedMs());
-    t.true(tookMs <= 1_000, `after ${tookMs} ms`);
+    times.push(servedMs());
     const reading = await turn;
     t.deepEqual(reading.outcomes, ['CANCELLED']);
     t.is(reading.text, 'a first');
     t.is(vendor.requests.length, before + 1);
   }
+  keepsPromise(t, times, 1_000);
 });
 
 test.serial('a cancel on any node closes the tool call within a second', async (t) => {
@@ -145,6 +147,7 @@ test.serial('a cancel on any node closes the tool call within a second', async (
   const schemas = [httpTool('wait', tools.url)];
   const agentId = await publishAgent(first().client, cluster.bootstrap, { model, schemas });
   vendor.decide = () => calling(['wait', {}]);
+  const times: number[] = [];
   for (const node of alive()) {
     let sessionId = '';
     let called = false;
@@ -166,10 +169,10 @@ test.serial('a cancel on any node closes the tool call within a second', async (
     const servedMs = servedTime(t);
     t.true((await call(node, 'POST', `/api/v1/sessions/${sessionId}/cancel`)).cancelled);
     await eventually(() => hasLeft);
-    const tookMs = Math.round(servedMs());
-    t.true(tookMs <= 1_000, `after ${tookMs} ms`);
+    times.push(servedMs());
     t.deepEqual((await turn).outcomes, ['CANCELLED']);
   }
+  keepsPromise(t, times, 1_000);
 });
 
 test.serial('after its owner is killed a turn repeats no recorded model or tool step', async (t) => {
@@ -277,25 +280,25 @@ test.serial(
     t.timeout(120_000);
     const agentId = await publishAgent(first().client, cluster.bootstrap, { model });
     vendor.decide = () => saying('at your service');
+    const denied = ['somebody', 'somebody-else', 'another'];
     const [one, other] = alive();
     if (one === undefined || other === undefined) throw new Error('there are fewer than two nodes');
-    const turn = () => say(agentId, { message: 'are you there?', consumer_key: 'somebody' }, { at: other });
-    t.deepEqual((await turn()).outcomes, ['COMPLETED']);
-    await call(one, 'POST', '/api/v1/consumers/somebody/deny', {});
-    const sinceDeniedMs = servedTime(t);
-    await eventually(async () => {
-      const waitedMs = sinceDeniedMs();
-      const { outcomes } = await turn();
-      if (waitedMs > 1_000) t.deepEqual(outcomes, ['BLOCKED'], 'a second is over');
-      return outcomes[0] === 'BLOCKED';
-    });
+    const times: number[] = [];
+    for (const consumer_key of denied) {
+      const turn = () => say(agentId, { message: 'are you there?', consumer_key }, { at: other });
+      t.deepEqual((await turn()).outcomes, ['COMPLETED']);
+      await call(one, 'POST', `/api/v1/consumers/${consumer_key}/deny`, {});
+      const sinceDeniedMs = servedTime(t);
+      const blockedAfterMs = async (): Promise<number | undefined> => {
+        const waitedMs = sinceDeniedMs();
+        return (await turn()).outcomes[0] === 'BLOCKED' ? waitedMs : undefined;
+      };
+      times.push(await eventually(blockedAfterMs, { what: 'a denied turn' }));
+    }
+    keepsPromise(t, times, 1_000);
     const before = vendor.requests.length;
     for (const node of alive()) {
-      const { outcomes } = await say(
-        agentId,
-        { message: 'and now?', consumer_key: 'somebody' },
-        { at: node },
-      );
+      const { outcomes } = await say(agentId, { message: 'and now?', consumer_key: denied[0] }, { at: node });
       t.deepEqual(outcomes, ['BLOCKED']);
     }
     t.is(vendor.requests.length, before);
@@ -311,7 +314,7 @@ test.serial('a timed handoff ends on time, also if the owner is killed in betwee
   if (seen === undefined) throw new Error('the vendor was not asked');
   const victim = ownerOf(seen);
   const path = `/api/v1/sessions/${sessionId}`;
-  await call(victim, 'POST', `${path}/handoff`, { expires_in_seconds: 4 });
+  await call(victim, 'POST', `${path}/handoff`, { expires_in_seconds: 8 });
   await victim.kill();
   const [other] = alive();
   if (other === undefined) throw new Error('there is no node left');

@@ -24,12 +24,12 @@ async function stored(cluster: NodeProcesses, url: string, { sessionId }: TurnRe
   return data.filter(({ role }) => role === 'assistant').map(({ content }) => content);
 }
 
-/** All begin at once: a node that lacks a core refuses some before they start, and says when to come back. */
+/** All begin at once: a node that lacks a core, or a store, refuses some before they start, and says when to come back. */
 async function readServed(options: ReadOptions): Promise<TurnReading> {
   for (;;) {
     const reading = await readTurn(options).catch(async (error: unknown) => {
-      if (!(error instanceof RefusedTurn && error.body.includes('The server is overloaded'))) throw error;
-      await delay(1_000 * Number(error.headers.get('retry-after')));
+      if (!(error instanceof RefusedTurn && error.status === 503)) throw error;
+      await delay(1_000 * Number(error.headers.get('retry-after') ?? 1));
       return undefined;
     });
     if (reading !== undefined) return reading;

@@ -286,12 +286,12 @@ test.serial('a turn refused while its tokens are being reserved ends alone', asy
 
 test.serial("the turn's deadline ends it at any point, and the answer says so", async (t) => {
   openai.script({ pieces: ['slow ', 'answer'], hangAfter: 1 });
-  const start = bench.start(agentOf({ llm: gpt }), 'marker-clock', { deadlineMs: 2_000 });
+  const start = bench.start(agentOf({ llm: gpt }), 'marker-clock', { deadlineMs: 4_000 });
   const end = await bench.turns.run(start, new RecordingPorts());
   t.like(end, { outcome: 'TIMEOUT', timeoutClock: 'turn', content: 'slow ', error: undefined });
   t.like(end, { ...gpt, provider: 'openai' }, 'the model that was at it is told all the same');
   t.is(end.steps[0]?.state, 'timeout');
-  t.true(end.latencyMs >= 1_999 && end.latencyMs < 10_000, `${end.latencyMs} ms`);
+  t.true(end.latencyMs >= 3_999 && end.latencyMs < 12_000, `${end.latencyMs} ms`);
   await eventually(() => heard(openai, 'marker-clock').leftAtMs !== undefined);
 });
 
