@@ -121,6 +121,7 @@ for (const change of changes) {
       }
 
       t.not(killed, undefined);
+      t.true(firings > counts[0] + counts[1] + counts[2], 'the firing of the ended transaction was repeated');
       for (const [index, [id, cron]] of [...lines].entries()) {
         const { rows } = await owner.query<{ key: string }>(
           'select key from trigger_inbox where trigger_id = $1 order by key',
@@ -182,8 +183,14 @@ async function startNode(
     store,
     live,
     seal,
-    measures: { fired: onFiring },
-    ids: systemPlatform.ids,
+    measures: { fired: () => undefined },
+    // Asked inside the transaction, once for each firing.
+    ids: {
+      uuid() {
+        onFiring();
+        return systemPlatform.ids.uuid();
+      },
+    },
   });
   return { store, schedules, proxy };
 }
