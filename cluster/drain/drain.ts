@@ -15,6 +15,8 @@ export interface DrainParts {
 export interface DrainResult {
   /** Actors whose turns did not end in time and were aborted. */
   readonly cutOff: number;
+  /** The error of `beforeLeave`. The lease was released all the same. */
+  readonly failure?: unknown;
 }
 
 const checkMs = 20;
@@ -38,7 +40,7 @@ export async function drain(parts: DrainParts, signal?: AbortSignal): Promise<Dr
   const cutOff = table.busy;
   table.endAll('drain');
   // A failure to end them must not keep the lease.
-  await beforeLeave?.().catch(() => undefined);
+  const failure = await beforeLeave?.().catch((error: unknown) => error);
   await membership.leave();
-  return { cutOff };
+  return { cutOff, failure };
 }

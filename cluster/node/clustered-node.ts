@@ -54,7 +54,7 @@ export interface ClusteredNodeOptions {
   readonly trace?: ProtocolTrace;
   /** Called when a link was closed because of the behaviour of its peer. */
   readonly onLinkTrouble?: (trouble: LinkTrouble) => void;
-  /** Ends outside effects that no actor makes, before an orderly stop releases the lease. Must settle by itself. */
+  /** Ends outside effects that no actor makes, before an orderly stop releases the lease. It must end by itself. */
   readonly beforeLeave?: () => Promise<void>;
   /** A peer asks this process to leave in order and end: call `stop`, then end the process. */
   readonly onLeaveAsked?: () => void;

@@ -36,7 +36,7 @@ export interface NodeParts {
   readonly time: Time;
   readonly random: Random;
   readonly buildRing?: BuildRing;
-  /** Ends outside effects that no actor makes, before the lease is released. Must settle by itself. */
+  /** Ends outside effects that no actor makes, before the lease is released. It must end by itself. */
   readonly beforeLeave?: () => Promise<void>;
   /** A peer asks this process to leave in order: it ends by itself, after `stop`. Without it, peers are refused. */
   readonly onLeaveAsked?: () => void;

@@ -102,9 +102,11 @@ export function createActors(parts: ActorsParts): Actors {
 
   async function stop(signal: AbortSignal | undefined): Promise<void> {
     for (const companion of companions) companion.stop();
-    const cutOff = (await open?.stop(signal))?.cutOff ?? 0;
+    const { cutOff = 0, failure } = (await open?.stop(signal)) ?? {};
     late.caller = undefined;
     if (cutOff > 0) parts.logger.warn({ turns: cutOff }, 'turns did not end in time and were cut off');
+    if (failure !== undefined)
+      parts.logger.error({ err: failure }, 'work failed to end before the node left its cluster');
     for (const close of closing) await close();
   }
 
@@ -190,13 +192,8 @@ export function createActors(parts: ActorsParts): Actors {
       const beforeLeave = async (): Promise<void> => {
         // One failure must not release the lease while other work still ends.
         const ends = await Promise.allSettled(leaving.map((end) => end()));
-        for (const end of ends) {
-          if (end.status === 'rejected')
-            parts.logger.error(
-              { err: end.reason as unknown },
-              'work failed to end before the node left its cluster',
-            );
-        }
+        const failures = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []));
+        if (failures.length > 0) throw new AggregateError(failures, failures.map(String).join('; '));
       };
       open = await openNode(parts, { kinds, process, config, beforeLeave }, closing);
       late.caller = open.node.caller;

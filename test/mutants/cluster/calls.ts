@@ -260,11 +260,11 @@ export const calls = [
         rule: 'A process says that it left only after its actors have ended.',
         find: `  table.endAll('drain');
   // A failure to end them must not keep the lease.
-  await beforeLeave?.().catch(() => undefined);
+  const failure = await beforeLeave?.().catch((error: unknown) => error);
   await membership.leave();`,
         replace: `  await membership.leave();
   table.endAll('drain');
-  await beforeLeave?.().catch(() => undefined);`,
+  const failure = await beforeLeave?.().catch((error: unknown) => error);`,
       },
       {
         id: 'drain-cuts-turns-off',
@@ -275,8 +275,8 @@ export const calls = [
       {
         id: 'drain-leaves-effects-open',
         rule: 'Effects that no actor makes end before the lease is released.',
-        find: `  await beforeLeave?.().catch(() => undefined);`,
-        replace: `  void beforeLeave?.().catch(() => undefined);`,
+        find: `  const failure = await beforeLeave?.()`,
+        replace: `  const failure = beforeLeave?.()`,
       },
     ],
     moving,

@@ -5,7 +5,7 @@ import { VirtualTime } from '../../../cluster/simulation/virtual-time.js';
 import { sleep } from '../../../cluster/time/time.js';
 
 /** A node with one actor whose turn lasts so long; what its drain does, in order. */
-async function drained(turnMs: number, effectsMs = 0) {
+async function drained(turnMs: number, effectsMs = 0, failure?: Error) {
   const time = new VirtualTime();
   const log: string[] = [];
   const config = clusterConfig({ drainMs: 5_000 });
@@ -32,6 +32,7 @@ async function drained(turnMs: number, effectsMs = 0) {
     async beforeLeave() {
       await sleep(time, effectsMs);
       log.push('effects ended');
+      if (failure !== undefined) throw failure;
     },
   });
   await time.advance(20_000);
@@ -48,4 +49,11 @@ test('a drain cuts off turns that do not end in time, before it says that the pr
   const { log, cutOff } = await drained(60_000);
   t.deepEqual(log.slice(-3), ['actors ended', 'effects ended', 'left at 5 s']);
   t.is(cutOff, 1);
+});
+
+test('effects that fail to end keep no lease, and the failure is returned', async (t) => {
+  const error = new Error('the outbox is not empty');
+  const { log, failure } = await drained(0, 1_000, error);
+  t.is(log.at(-1), 'left at 1 s');
+  t.is(failure, error);
 });
