@@ -171,6 +171,17 @@ test.serial(
       ['GET /orders/a1'],
     );
 
+    const { access_token: token, tenant_id: tenant } = node.bootstrap;
+    const createOrder = async () => {
+      const { json } = await node.client.call('GET', `/api/agents/${agent}/schemas`, { token, tenant });
+      return json.data.find(({ name }: { name: string }) => name === 'createOrder');
+    };
+    const { id, revision } = await createOrder();
+    // A setting that the form does not show.
+    const body = { editor_schema: { api: { response: { max_chars: 500 } } }, revision };
+    await node.client.call('PATCH', `/api/agents/${agent}/schemas/${id}`, { token, tenant, body });
+    await page.reload();
+    await page.waitForSelector('article[aria-label="createOrder"]');
     await click(page, 'article[aria-label="createOrder"] ::-p-text(Edit)');
     await fill(page, 'Address', 'ftp://nowhere');
     await press(page, 'Save tool');
@@ -182,13 +193,11 @@ test.serial(
     await fill(page, 'Address', `${server.url}/v2/orders`);
     await press(page, 'Save tool');
     await shows(page, `${server.url}/v2/orders`);
-    const { access_token: token, tenant_id: tenant } = node.bootstrap;
-    const { json } = await node.client.call('GET', `/api/agents/${agent}/schemas`, { token, tenant });
-    const changed = json.data.find(({ name }: { name: string }) => name === 'createOrder');
-    t.like(changed.editor_schema.api, {
+    t.like((await createOrder()).editor_schema.api, {
       method: 'POST',
       url: `${server.url}/v2/orders`,
       body: { item: '${args.item}' },
+      response: { max_chars: 500 },
     });
     expectNoConsoleErrors(t, visit);
   },

@@ -3,6 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { HTTPRequest, Page } from 'puppeteer-core';
 import { asOwner, createTrigger } from '../support/builders/triggers.js';
 import { expectNoConsoleErrors, fill, openConsole, press, shows } from '../support/clients/console.js';
+import { eventually } from '../support/clocks/eventually.js';
 import { holdRequest } from '../support/clients/held-request.js';
 import { click, fillIn } from '../support/clients/pointer.js';
 import { startShop } from '../support/servers/databases.js';
@@ -188,5 +189,39 @@ test.serial('the settings in metadata are not written while it cannot be read', 
   await page.waitForSelector('fieldset:disabled input[type=number]');
   await press(page, 'Discard');
   await page.waitForSelector('fieldset:not(:disabled) input[type=number]');
+  expectNoConsoleErrors(t, visit);
+});
+
+test.serial('another tenant takes what is not saved only if the person says so', async (t) => {
+  const node = await shared.tenant(t);
+  const { access_token: token, tenant_id: tenant } = node.bootstrap;
+  await node.client.call('POST', '/api/tenants', { token, body: { name: 'Other shop' } });
+  const made = await node.client.call('POST', '/api/agents', { token, tenant, body: { name: 'helper' } });
+  const path = `/agents/${made.json.data.id}`;
+  const visit = await openConsole(t, node, `${path}?tab=details`);
+  const { page } = visit;
+  const questions: string[] = [];
+  let answers = false;
+  page.on('dialog', (dialog) => {
+    questions.push(dialog.message());
+    void (answers ? dialog.accept() : dialog.dismiss());
+  });
+  await fill(page, 'Name', 'written');
+  await shows(page, 'Not saved');
+  const other = async (): Promise<void> => {
+    await click(page, '[aria-label^="Tenant:"]');
+    await click(page, '[role=menuitem] ::-p-text(Other shop)');
+  };
+  await other();
+  await eventually(() => questions.length === 1, { what: 'the question' });
+  await page.waitForFunction(
+    `[...document.querySelectorAll('input')].some(({ value }) => value === 'written')`,
+  );
+  t.is(new URL(page.url()).pathname, path);
+  answers = true;
+  await other();
+  await page.waitForSelector('[aria-label="Tenant: Other shop"]');
+  await page.waitForFunction(`location.pathname === '/'`);
+  t.deepEqual(questions, Array(2).fill('Leave without saving what you changed?'));
   expectNoConsoleErrors(t, visit);
 });

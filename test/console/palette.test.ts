@@ -86,3 +86,18 @@ test.serial(
     );
   },
 );
+
+test.serial('the palette opens another tenant at its overview', async (t) => {
+  const node = await shared.tenant(t);
+  const { access_token: token, agent_id } = node.bootstrap;
+  await node.client.call('POST', '/api/tenants', { token, body: { name: 'Other shop' } });
+  const visit = await openConsole(t, node, `/agents/${agent_id}`);
+  const { page } = visit;
+  await openPalette(page);
+  await page.keyboard.type('other shop');
+  await page.waitForSelector('[role=option][aria-selected=true] ::-p-text(Switch to Other shop)');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('[aria-label="Tenant: Other shop"]');
+  await page.waitForFunction(`location.pathname === '/'`);
+  expectNoConsoleErrors(t, visit);
+});

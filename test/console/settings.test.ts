@@ -28,7 +28,9 @@ test.serial('budget and retention of a tenant are changed', async (t) => {
   t.deepEqual(await axe(page), []);
   const read = async () => (await asOwner(node, 'GET', `/api/tenants/${node.bootstrap.tenant_id}`)).json.data;
   await fillIn(page, 'input[name=usd]', '12.5');
+  await fillIn(page, 'input[name=name]', 'Corner shop');
   await press(page, 'Save name and budget');
+  await page.waitForSelector('[aria-label="Tenant: Corner shop"]');
   await eventually(async () => (await read()).budget?.usd === 12.5, { timeoutMs: 20_000, everyMs: 250 });
   await fillIn(page, 'input[name=messages_days]', '9');
   await press(page, 'Save the days');

@@ -135,10 +135,15 @@ export function usePagesOf<Row>(
       live ? (state.data?.pages.length ?? 1) === 1 && liveEveryMs : refetchInterval,
   });
   const isLive = live && query.data?.pages.length === 1;
+  const more = async (): Promise<void> => {
+    // A next page would end a reading of the pages before it, and these would stay as they were.
+    if (query.isFetching) await query.refetch({ cancelRefetch: false });
+    await query.fetchNextPage();
+  };
   return {
     rows: query.data?.pages.flatMap((page) => page.rows) ?? [],
     query,
-    more: query.hasNextPage && !query.isFetchingNextPage ? () => void query.fetchNextPage() : undefined,
+    more: query.hasNextPage && !query.isFetchingNextPage ? () => void more() : undefined,
     liveness: !isLive ? 'off' : query.isError ? 'connecting' : 'live',
   };
 }

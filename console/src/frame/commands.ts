@@ -1,12 +1,12 @@
-import { useDeferredValue } from 'react';
 import { type Permission, roleAllows } from '../session/permissions';
-import { signOut, switchTenant } from '../session/session';
+import { signOut } from '../session/session';
 import { chooseTheme, themes } from '../session/theme';
 import { useSession, useTenant } from '../session/use-session';
 import { failed } from '../ui/toasts';
 import { type Command, matches } from './command';
 import { entries } from './entries';
 import { useById, useBySearch, useNamed } from './found';
+import { useOpenTenant } from './open-tenant';
 
 const shownMax = 30;
 
@@ -23,6 +23,7 @@ const actions: readonly (readonly [permission: Permission, title: string, path: 
 function useOwnCommands(): readonly Command[] {
   const { role } = useTenant();
   const { tenants, tenantId } = useSession();
+  const openTenant = useOpenTenant();
   return [
     ...entries
       .filter(({ permission }) => permission === undefined || roleAllows(role, permission))
@@ -48,7 +49,7 @@ function useOwnCommands(): readonly Command[] {
         id: `tenant ${id}`,
         kind: 'Tenant',
         title: `Switch to ${name}`,
-        act: () => switchTenant(id),
+        act: () => openTenant(id),
       })),
     {
       id: 'docs',
@@ -72,7 +73,7 @@ export function useCommands(text: string): {
   readonly commands: readonly Command[];
   readonly isReading: boolean;
 } {
-  const asked = useDeferredValue(text.trim());
+  const asked = text.trim();
   const isFinding = asked.length > 1;
   const own = useOwnCommands().filter((command) => matches(command, asked));
   const [named, searched, byId] = [useNamed(isFinding), useBySearch(asked, isFinding), useById(asked)];

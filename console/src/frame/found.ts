@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { api, take, tenantHeader } from '../api/client';
 import { useKey } from '../api/queries';
 import { type Permission, roleAllows } from '../session/permissions';
@@ -98,7 +98,6 @@ export function useBySearch(text: string, enabled: boolean): Found {
   const { data = [], isFetching } = useQuery({
     queryKey: useKey('palette', 'search', text),
     enabled,
-    placeholderData: keepPreviousData,
     staleTime: 30_000,
     queryFn: ({ signal }) => {
       const params = { query: { search: text, limit: perKindMax } };

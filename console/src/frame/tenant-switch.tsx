@@ -1,16 +1,15 @@
 import { Menu } from '@base-ui/react/menu';
-import { useNavigate } from '@tanstack/react-router';
 import { Check, ChevronsUpDown } from 'lucide-react';
-import { switchTenant } from '../session/session';
 import { useSession } from '../session/use-session';
 import { buttonClass } from '../ui/button';
 import { cx } from '../ui/cx';
 import { menuItemClass, MenuPopup } from '../ui/menu';
+import { useOpenTenant } from './open-tenant';
 
-/** The tenant on screen. Another one starts at the overview: an address names things of one tenant. */
+/** The tenant on screen, and the way to others. */
 export function TenantSwitch() {
   const { tenants, tenantId } = useSession();
-  const navigate = useNavigate();
+  const openTenant = useOpenTenant();
   const present = tenants.find(({ id }) => id === tenantId);
   if (present === undefined) return null;
   return (
@@ -28,9 +27,7 @@ export function TenantSwitch() {
             key={id}
             className={menuItemClass}
             onClick={() => {
-              if (id === tenantId) return;
-              switchTenant(id);
-              void navigate({ to: '/' });
+              if (id !== tenantId) openTenant(id);
             }}
           >
             <span className="w-4">{id === tenantId && <Check size={14} aria-label="on screen" />}</span>

@@ -34,6 +34,7 @@ export function TryIt({
   const [result, setResult] = useState<Result | undefined>();
   const [problem, setProblem] = useState<string | undefined>();
   const running = useRef<AbortController | undefined>(undefined);
+  const [isRunning, setRunning] = useState(false);
   const key = useValue(pasted);
   const place = { path: filled.path, query: filled.query, header: filled.header };
   const missing = operation.parameters.filter(
@@ -41,9 +42,11 @@ export function TryIt({
   );
 
   const send = async (): Promise<void> => {
-    running.current?.abort();
+    // A second press must not send a second request before the first answer begins.
+    if (running.current !== undefined) return;
     const abort = new AbortController();
     running.current = abort;
+    setRunning(true);
     setProblem(undefined);
     setResult(undefined);
     try {
@@ -52,7 +55,8 @@ export function TryIt({
       if (!abort.signal.aborted) setProblem(error instanceof Error ? error.message : 'The request failed.');
     } finally {
       setResult((last) => (last === undefined ? last : { ...last, isRunning: false }));
-      if (running.current === abort) running.current = undefined;
+      running.current = undefined;
+      setRunning(false);
     }
   };
 
@@ -84,12 +88,12 @@ export function TryIt({
           <Button
             type="submit"
             kind={operation.method === 'DELETE' ? 'danger' : 'primary'}
-            busy={result?.isRunning === true}
+            busy={isRunning}
             disabled={missing.length > 0}
           >
             Send {operation.method}
           </Button>
-          {result?.isRunning === true && <Button onClick={() => running.current?.abort()}>Stop</Button>}
+          {isRunning && <Button onClick={() => running.current?.abort()}>Stop</Button>}
           {missing.length > 0 && (
             <span className="text-sm text-muted">Needs {missing.map(({ name }) => name).join(', ')}.</span>
           )}

@@ -91,6 +91,7 @@ function EditConnection({ database }: { readonly database: Database }) {
           </Button>
           {isChanged && <Button onClick={discard}>Discard</Button>}
           <Trial
+            of={trial ?? base}
             ask={() =>
               take(
                 trial === undefined

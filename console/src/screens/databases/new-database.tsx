@@ -48,7 +48,10 @@ function NewDatabase() {
             <Button kind="primary" type="submit" busy={creation.isPending}>
               Connect
             </Button>
-            <Trial ask={() => take(api.POST('/api/db/test-postgres', { body: trialOf(draft)! }))} />
+            <Trial
+              of={trialOf(draft)}
+              ask={() => take(api.POST('/api/db/test-postgres', { body: trialOf(draft)! }))}
+            />
           </div>
         </form>
       </Card>

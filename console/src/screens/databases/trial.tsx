@@ -9,8 +9,12 @@ interface Outcome {
   readonly tested_table_accessible: boolean;
 }
 
-/** Tries a connection and says what came of it. */
-export function Trial({ ask }: { readonly ask: () => Promise<Outcome> }) {
+/** Tries a connection and says what came of it, until another one is written. */
+export function Trial({ of, ask }: { readonly of: unknown; readonly ask: () => Promise<Outcome> }) {
+  return <Attempt key={JSON.stringify(of)} ask={ask} />;
+}
+
+function Attempt({ ask }: { readonly ask: () => Promise<Outcome> }) {
   const trial = useMutation({ mutationFn: ask });
   const { data, error } = trial;
   return (

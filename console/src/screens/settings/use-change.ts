@@ -1,6 +1,7 @@
 import type { paths } from '#api/openapi';
 import { api, take } from '../../api/client';
 import { queries, useKey } from '../../api/queries';
+import { reloadSession } from '../../session/session';
 import { useTenant } from '../../session/use-session';
 
 type Change = NonNullable<paths['/api/tenants/{id}']['patch']['requestBody']>['content']['application/json'];
@@ -11,6 +12,8 @@ export function useChange(): (body: Change) => Promise<void> {
   const [tenantKey, budgetsKey] = [useKey('tenant'), useKey('budgets')];
   return async (body) => {
     await take(api.PATCH('/api/tenants/{id}', { params: { path: { id } }, body }));
-    await Promise.all([tenantKey, budgetsKey].map((queryKey) => queries.invalidateQueries({ queryKey })));
+    const readings = [tenantKey, budgetsKey].map((queryKey) => queries.invalidateQueries({ queryKey }));
+    // The sign-in holds the tenant's name, which the frame shows.
+    await Promise.all([...readings, ...('name' in body ? [reloadSession()] : [])]);
   };
 }

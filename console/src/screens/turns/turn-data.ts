@@ -1,9 +1,9 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { paths } from '#api/openapi';
 import { api, take } from '../../api/client';
 import { useLiveStream } from '../../api/live-stream';
-import { useKey } from '../../api/queries';
+import { readAnew, useKey } from '../../api/queries';
 import { useAllowed } from '../../session/use-session';
 
 type Answer<Path extends '/api/v1/executions/{id}' | '/api/v1/executions/{id}/calls'> =
@@ -25,7 +25,6 @@ export function isOver({ status }: Execution): boolean {
 
 /** A turn with its steps and calls; live while it runs. */
 export function useTurn(id: string) {
-  const queries = useQueryClient();
   const mayFollow = useAllowed('agents:chat');
   const [executionKey, callsKey] = [useKey('turn', id), useKey('turn calls', id)];
   const path = { id };
@@ -41,7 +40,7 @@ export function useTurn(id: string) {
   // An ended turn's events are read once: they tell whether another node went on with it.
   const [read, setRead] = useState(false);
   const refresh = (): void => {
-    for (const queryKey of [executionKey, callsKey]) void queries.invalidateQueries({ queryKey });
+    for (const queryKey of [executionKey, callsKey]) void readAnew(queryKey);
   };
   useLiveStream(mayFollow && !read ? `/api/v1/executions/${id}/stream` : undefined, {
     opened: () => setEvents({ restarts: 0, text: '' }),

@@ -1,5 +1,5 @@
 import { useDraft, type Written } from '../../../ui/form/draft';
-import { isPlain, isSame } from '../../../ui/form/rebased';
+import { mergePatch } from '../../../ui/form/merge-patch';
 import type { Agent, AgentPatch } from '../types';
 
 /** The working copy as it is written, before it is saved. */
@@ -54,7 +54,7 @@ export function useAgentDraft(agent: Agent, mayWrite: boolean): DraftState {
   const { base, draft } = written;
   return {
     draft,
-    isChanged: differenceOf(base, draft) !== undefined,
+    isChanged: Object.keys(mergePatch(base, draft)).length > 0,
     change: mayWrite ? (part) => change((present) => ({ ...present, ...part })) : undefined,
     changeModel: (part) =>
       change((present) => ({ ...present, llm_config: { ...present.llm_config, ...part } })),
@@ -64,25 +64,6 @@ export function useAgentDraft(agent: Agent, mayWrite: boolean): DraftState {
   };
 }
 
-/**
- * The merge patch that makes the saved agent equal to the draft: what is gone is null, and only what changed is in it, so
- * that two people who write different fields do not undo each other.
- */
 export function patchOf({ base, draft }: Written<Draft>): AgentPatch {
-  return differenceOf(base, draft) ?? {};
-}
-
-function differenceOf(before: object, after: object): Record<string, unknown> | undefined {
-  const [from, to] = [before, after] as readonly Readonly<Record<string, unknown>>[];
-  const patch: Record<string, unknown> = {};
-  for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    const [old, next] = [from?.[name], to?.[name]];
-    if (isSame(old, next)) continue;
-    if (!isPlain(old) || !isPlain(next)) patch[name] = next ?? null;
-    else {
-      const inner = differenceOf(old, next);
-      if (inner !== undefined) patch[name] = inner;
-    }
-  }
-  return Object.keys(patch).length === 0 ? undefined : patch;
+  return mergePatch(base, draft);
 }

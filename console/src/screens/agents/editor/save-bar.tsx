@@ -1,5 +1,4 @@
 import { useMutation, type UseMutationResult } from '@tanstack/react-query';
-import { useBlocker } from '@tanstack/react-router';
 import { api, take } from '../../../api/client';
 import { ApiError } from '../../../api/errors';
 import { queries, useKey } from '../../../api/queries';
@@ -7,6 +6,7 @@ import { Button } from '../../../ui/button';
 import { FormProblem } from '../../../ui/field';
 import type { Written } from '../../../ui/form/draft';
 import { succeeded } from '../../../ui/toasts';
+import { useUnsaved } from '../../../ui/unsaved';
 import { readable } from '../../../ui/unreadable-json';
 import type { AgentTab } from '../routes';
 import type { Agent } from '../types';
@@ -45,13 +45,7 @@ function tabOf(field: string): AgentTab {
 
 /** Shown while something is written that is not saved. Leaving the page asks first. */
 export function SaveBar({ state, save }: { readonly state: DraftState; readonly save: Saving }) {
-  useBlocker({
-    shouldBlockFn: ({ current, next }) =>
-      state.isChanged &&
-      current.pathname !== next.pathname &&
-      !confirm('Leave without saving what you changed?'),
-    enableBeforeUnload: () => state.isChanged,
-  });
+  useUnsaved(state.isChanged);
   if (!state.isChanged) return null;
   return (
     <div className="sticky bottom-3 z-10 flex flex-col gap-2 rounded-lg border border-line-strong bg-raised p-3 shadow-lg">

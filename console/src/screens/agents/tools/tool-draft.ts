@@ -1,6 +1,10 @@
-import { isPlain } from '../../../ui/form/rebased';
+import type { Written } from '../../../ui/form/draft';
+import { mergePatch } from '../../../ui/form/merge-patch';
+import { isPlain, isSame } from '../../../ui/form/rebased';
 import { type Pairs, pairsOf, recordOf } from '../../../ui/pairs-field';
 import type { NewTool, Tool, ToolType } from '../types';
+
+type Part = Readonly<Record<string, unknown>>;
 
 /** A tool while it is written. The fields of all three types are kept, so that changing the type loses nothing. */
 export interface ToolDraft {
@@ -20,13 +24,14 @@ export interface ToolDraft {
   readonly header: string;
   readonly timeoutMs: string;
   readonly select: string;
+  /** The settings of the response as they are saved; `select` is written over its own. */
+  readonly response: Part;
   readonly idempotent: boolean;
   readonly allowedTools: string;
   readonly defaults: Pairs;
   readonly agentId: string;
 }
 
-type Part = Readonly<Record<string, unknown>>;
 const textIn = (part: Part, name: string): string => {
   const value = part[name];
   return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : '';
@@ -38,6 +43,7 @@ export function draftOfTool(tool: Tool | undefined): ToolDraft {
   const part = (editor[type] ?? {}) as Part;
   const auth = (part['auth'] ?? {}) as Part;
   const allowed = part['allowed_tools'];
+  const response = (part['response'] ?? {}) as Part;
   return {
     type,
     name: tool?.name ?? '',
@@ -53,7 +59,8 @@ export function draftOfTool(tool: Tool | undefined): ToolDraft {
     secret: textIn(auth, 'secret_ref') || textIn(auth, 'vault_secret_id'),
     header: textIn(auth, 'header'),
     timeoutMs: textIn(part, 'timeout_ms') || textIn(part, 'call_timeout_ms'),
-    select: textIn((part['response'] ?? {}) as Part, 'select'),
+    select: textIn(response, 'select'),
+    response,
     idempotent: part['idempotent'] === true,
     allowedTools: Array.isArray(allowed) ? allowed.join(', ') : '',
     defaults: pairsOf(part['defaults_from_context'] as Part | undefined),
@@ -92,6 +99,7 @@ function editorSchemaOf(draft: ToolDraft): object {
       approval,
     };
   }
+  const response = { ...draft.response, select: draft.select === '' ? undefined : draft.select };
   return {
     api: {
       method: draft.method,
@@ -101,7 +109,7 @@ function editorSchemaOf(draft: ToolDraft): object {
       body: draft.method === 'GET' ? undefined : draft.body,
       auth,
       timeout_ms: timeout,
-      response: draft.select === '' ? undefined : { select: draft.select },
+      response: isSame(response, {}) ? undefined : response,
       idempotent: draft.idempotent ? true : undefined,
     },
     approval,
@@ -113,36 +121,9 @@ export function toolOf(draft: ToolDraft): NewTool {
   return { type, name, description, parameters, editor_schema: editorSchemaOf(draft) } as NewTool;
 }
 
-/**
- * The merge patch that leaves a saved tool with exactly the draft's settings: a setting that is gone is null. The response
- * keeps what this form does not show.
- */
-export function toolPatchOf(tool: Tool, draft: ToolDraft) {
-  const { name, description, parameters, editor_schema: next } = toolOf(draft);
-  const before = tool.editor_schema;
-  const written = JSON.parse(JSON.stringify(next)) as Part;
-  const parts = Object.keys({ ...before, ...written }).map((key) => [
-    key,
-    replaced(before[key], written[key]),
-  ]);
-  return {
-    name,
-    description,
-    parameters: replaced(tool.parameters, parameters) as Record<string, unknown>,
-    editor_schema: Object.fromEntries(parts) as Record<string, unknown>,
-    revision: tool.revision,
-  };
-}
-
-const isObject = (value: unknown): value is Part =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-function replaced(before: unknown, after: unknown): unknown {
-  if (after === undefined) return null;
-  if (!isObject(before) || !isObject(after)) return after;
-  return Object.fromEntries(
-    Object.keys({ ...before, ...after }).map((key) => [key, replaced(before[key], after[key])]),
-  );
+/** Only what changed, so that settings that this form does not show stay. */
+export function toolPatchOf({ base, draft }: Written<ToolDraft>, revision: number) {
+  return { ...mergePatch(toolOf(base), toolOf(draft)), revision };
 }
 
 /** A JSON Schema with the arguments that the placeholders `${args.…}` of a tool name. */
@@ -150,7 +131,7 @@ export function parametersFrom(draft: ToolDraft): Record<string, unknown> {
   const texts = JSON.stringify([draft.url, draft.headers, draft.query, draft.body ?? null]);
   const names = new Set([...texts.matchAll(/\$\{args\.([A-Za-z0-9_-]+)/g)].map(([, name]) => name ?? ''));
   const present = isPlain(draft.parameters) ? draft.parameters : {};
-  const known = isObject(present['properties']) ? present['properties'] : {};
+  const known = isPlain(present['properties']) ? present['properties'] : {};
   const properties = Object.fromEntries(
     [...names].map((name) => [name, known[name] ?? { type: 'string', description: '' }]),
   );

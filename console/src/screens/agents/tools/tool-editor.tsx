@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query';
-import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { type FormEvent, useEffect, useRef } from 'react';
 import { api, take } from '../../../api/client';
 import { ApiError } from '../../../api/errors';
 import { queries, useKey } from '../../../api/queries';
@@ -8,6 +8,7 @@ import { CheckField } from '../../../ui/check-field';
 import { Dialog } from '../../../ui/dialog';
 import { useDialogHold } from '../../../ui/dialog-hold';
 import { FormProblem, problemOf } from '../../../ui/field';
+import { useDraft } from '../../../ui/form/draft';
 import type { FieldSpecs } from '../../../ui/form/fields';
 import { FormFields } from '../../../ui/form/form-fields';
 import { JsonField } from '../../../ui/json-field';
@@ -64,21 +65,22 @@ const headOf = (tool: Tool | undefined): FieldSpecs => ({
 });
 
 function Form({ agent, tool, onClose }: Omit<Parameters<typeof ToolEditor>[0], 'open'>) {
-  const [draft, setDraft] = useState(() => draftOfTool(tool));
-  const change = (part: Partial<ToolDraft>): void => setDraft((present) => ({ ...present, ...part }));
+  const { written, change: rewrite } = useDraft(draftOfTool(tool));
+  const { draft } = written;
+  const change = (part: Partial<ToolDraft>): void => rewrite((present) => ({ ...present, ...part }));
   const agentKey = useKey('agents', agent.id);
   const form = useRef<HTMLFormElement>(null);
   const save = useMutation({
     mutationFn: async () => {
       const path = { id: agent.id };
-      const written = readable(toolOf(draft));
+      const body = readable(toolOf(draft));
       if (tool === undefined) {
-        return take(api.POST('/api/agents/{id}/schemas', { params: { path }, body: written }));
+        return take(api.POST('/api/agents/{id}/schemas', { params: { path }, body }));
       }
       return take(
         api.PATCH('/api/agents/{id}/schemas/{schemaId}', {
           params: { path: { ...path, schemaId: tool.id } },
-          body: toolPatchOf(tool, draft),
+          body: toolPatchOf(written, tool.revision),
         }),
       );
     },

@@ -1,6 +1,6 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { api, take } from '../../../api/client';
-import { queries, useKey, usePages } from '../../../api/queries';
+import { readAnew, useKey, usePages } from '../../../api/queries';
 import { useSessionChanges } from '../../../api/session-changes';
 import { type TurnStatus, turnStatuses } from '../../../api/turn-statuses';
 import { useAllowed } from '../../../session/use-session';
@@ -25,7 +25,7 @@ function List({ trigger: { id, agent_id: agentId } }: { readonly trigger: Trigge
   const navigate = route.useNavigate();
   const status = turnStatuses.find((one) => one === asked);
   const key = useKey('triggers', id, 'executions');
-  const liveness = useSessionChanges(agentId, () => void queries.invalidateQueries({ queryKey: key }));
+  const liveness = useSessionChanges(agentId, () => void readAnew(key));
   const pages = usePages<Execution>(['triggers', id, 'executions', status], async (cursor, signal) => {
     const params = { path: { id }, query: { limit: 50, cursor, status } };
     const { data, next_cursor: next } = await take(

@@ -6,12 +6,12 @@ import { useAllowed } from '../../../session/use-session';
 import { Button } from '../../../ui/button';
 import { FormProblem, problemOf, TextField } from '../../../ui/field';
 import { useDraft, type Written } from '../../../ui/form/draft';
+import { mergePatch } from '../../../ui/form/merge-patch';
 import { isSame } from '../../../ui/form/rebased';
 import { JsonView } from '../../../ui/json-view';
 import { Card } from '../../../ui/page';
 import { succeeded } from '../../../ui/toasts';
 import { readable } from '../../../ui/unreadable-json';
-import { configPatch } from '../config';
 import { ConfigForm, type WrittenConfig } from '../config-form';
 import type { Trigger } from '../types';
 import { withPlace } from '../with-place';
@@ -32,7 +32,7 @@ function draftOf({ name, trigger_config: config }: Pick<Trigger, 'name' | 'trigg
 
 function patchOf({ base, draft: { name, config, unreadable } }: Written<Draft>) {
   readable({ trigger_config: unreadable });
-  const patch = configPatch(base.config, config);
+  const patch = mergePatch(base.config, config);
   return {
     ...(name !== base.name && { name }),
     ...(Object.keys(patch).length > 0 && { trigger_config: patch }),
