@@ -42,5 +42,5 @@ export async function drain(parts: DrainParts, signal?: AbortSignal): Promise<Dr
   // A failure to end them must not keep the lease.
   const failure = await beforeLeave?.().catch((error: unknown) => error);
   await membership.leave();
-  return { cutOff, failure };
+  return failure === undefined ? { cutOff } : { cutOff, failure };
 }

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { troupe } from '../connect.mjs';
 import { standIn } from '../stand-in.mjs';
 
-const bank = await standIn(18105, async ({ body }) => {
+const bank = await standIn(8305, async ({ body }) => {
   console.log(`the bank pays: ${JSON.stringify(body)}`);
   return { paid: true };
 });

@@ -25,7 +25,7 @@ async function sales(days) {
   return rows;
 }
 
-const server = await standIn(18103, async ({ url, body }) => {
+const server = await standIn(8303, async ({ url, body }) => {
   if (url.pathname === '/sales') return sales(Number(url.searchParams.get('days') ?? 1));
   console.log(`report: ${body.agent_response}`);
   setImmediate(() => {

@@ -55,7 +55,7 @@ export function tenantErrorsOperation({ errorRecords, ownAgents }: TenantErrorsP
     access: tenantCaller('telemetry:read'),
     query: pageQuery.extend({
       ...rangeQuery.shape,
-      id: z.uuid().optional().describe('Only this error.'),
+      id: z.guid().optional().describe('Only this error.'),
       code: z.string().min(1).max(100).optional(),
       request_id: z.string().min(1).max(200).optional(),
       agent_id: z.guid().optional(),

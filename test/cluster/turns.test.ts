@@ -24,7 +24,7 @@ async function stored(cluster: NodeProcesses, url: string, { sessionId }: TurnRe
   return data.filter(({ role }) => role === 'assistant').map(({ content }) => content);
 }
 
-/** All begin at once: a node that lacks a core, or a store, refuses some before they start, and says when to come back. */
+/** All begin at once: a node that lacks a core or a store refuses some with 503 before they start. */
 async function readServed(options: ReadOptions): Promise<TurnReading> {
   for (;;) {
     const reading = await readTurn(options).catch(async (error: unknown) => {

@@ -2,6 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { linkTo, mailsOf } from '../support/builders/account-mails.js';
 import { makeTenant, type TestTenant } from '../support/builders/tenants.js';
 import type { Json } from '../support/clients/client.js';
+import { mcpClient, structured } from '../support/clients/mcp.js';
 import { startConversations } from '../support/servers/conversations.js';
 import { operatorToken, type TenantNode } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
@@ -116,6 +117,30 @@ test('refused attempts on members, keys, secrets and control are entries', async
   t.false(JSON.stringify(refused).includes('do-not-tell'));
   const byEditor = (await entries(`?actor=${editor.userId}`)).filter(({ outcome }) => outcome === 'refused');
   t.is(byEditor.length, 2);
+});
+
+test('a refused tool leaves the entry that the refused request leaves', async (t) => {
+  const { node, tenant, entries, act } = await placeOf(t);
+  const { key } = await act('POST', '/api/keys', { name: 'tools', role: 'editor' }).then(
+    ({ api_key }: Json) => ({ key: String(api_key) }),
+  );
+  const { member } = tenant.users;
+  const client = await mcpClient(t, node.node.baseUrl, key);
+  const call = async (name: string, args: Record<string, unknown>): Promise<void> => {
+    const answer = structured(await client.callTool({ name, arguments: args }));
+    t.is(answer['error'], 'insufficient_permissions', name);
+  };
+  await call('update_member_role', { user_id: member.userId, role: 'owner' });
+  await call('create_secret', { name: 'x', value: 'do-not-tell', kind: 'generic' });
+  await call('suspend_session', { session_id: member.userId });
+  const refused = (await entries()).filter(({ outcome }) => outcome === 'refused');
+  const told = refused.map(({ action, target }) => `${action} ${target?.id ?? ''}`).toSorted();
+  t.deepEqual(told, [
+    `members.update ${member.userId}`,
+    'secrets.create ',
+    `sessions.suspend ${member.userId}`,
+  ]);
+  t.false(JSON.stringify(refused).includes('do-not-tell'));
 });
 
 test('a secret leaves its name and never its value', async (t) => {

@@ -69,7 +69,7 @@ test.serial('progress carries the growing text, and the answer carries the whole
   const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
   const seen: string[] = [];
   const result = await client.callTool(
-    { name: 'chat_with_agent', arguments: { agent_id: slow, message: 'please wait', surplus: 1 } },
+    { name: 'chat_with_agent', arguments: { agent_id: slow, message: 'write', surplus: 1 } },
     { onprogress: ({ message }) => void seen.push(message ?? ''), resetTimeoutOnProgress: true },
   );
   const answer = structured(result);
@@ -107,15 +107,22 @@ test.serial('with an idempotency key the turn goes on, and a repeat joins it', a
   const execution = await begun(before);
   leaving.abort();
   await gone;
-  const joining = Promise.all([client.callTool(params), client.callTool(params)]);
+  const joined = new Set<number>();
+  const joining = [1, 2].map((number) =>
+    client.callTool(params, { onprogress: () => void joined.add(number) }),
+  );
+  await eventually(() => joined.size === 2, { what: 'both repeats follow the turn' });
   await answerTools();
-  const repeats = await joining;
+  const repeats = await Promise.all(joining);
   for (const repeat of repeats) {
     t.like(structured(repeat), { execution_id: execution, outcome: 'COMPLETED' });
   }
   const later = await client.callTool(params);
   t.like(structured(later), { execution_id: execution, outcome: 'COMPLETED' });
-  t.is(structured(later)['text'], structured(repeats[0])['text']);
+  t.deepEqual(
+    repeats.map((repeat) => structured(repeat)['text']),
+    Array(2).fill(structured(later)['text']),
+  );
   const other = await client.callTool({
     ...params,
     arguments: { agent_id: waiting, message: 'wait for something else' },
@@ -128,7 +135,7 @@ test.serial('a turn beyond its limit is an error with its ids', async (t) => {
   const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
   const result = await client.callTool({
     name: 'chat_with_agent',
-    arguments: { agent_id: slow, message: 'please wait', options: { timeout_ms: 1_000 } },
+    arguments: { agent_id: slow, message: 'write', options: { timeout_ms: 1_000 } },
   });
   t.true(result.isError);
   const answer = structured(result);
@@ -235,7 +242,7 @@ test.serial(
   async (t) => {
     const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
     const chat = (): Promise<CallToolResult> =>
-      client.callTool({ name: 'chat_with_agent', arguments: { agent_id: slow, message: 'please wait' } });
+      client.callTool({ name: 'chat_with_agent', arguments: { agent_id: slow, message: 'write' } });
     const results = await Promise.all(Array.from({ length: 55 }, chat));
     const refused = results.filter(({ isError }) => isError === true).map(structured);
     t.is(refused.length, 5);

@@ -66,7 +66,7 @@ test.serial(
       t.is(annotations?.readOnlyHint, hints.includes('R'), name);
       t.is(annotations?.destructiveHint, hints.includes('D'), name);
       t.is(annotations?.openWorldHint, hints.includes('O'), name);
-      if (hints.includes('I')) t.true(annotations?.idempotentHint, name);
+      t.is(annotations?.idempotentHint, hints.includes('I'), name);
     }
   },
 );

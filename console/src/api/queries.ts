@@ -135,9 +135,11 @@ export function usePagesOf<Row>(
       live ? (state.data?.pages.length ?? 1) === 1 && liveEveryMs : refetchInterval,
   });
   const isLive = live && query.data?.pages.length === 1;
+  // Read while rendering: the query tells of changes only of what was read then.
+  const { isFetching } = query;
   const more = async (): Promise<void> => {
     // A next page would end a reading of the pages before it, and these would stay as they were.
-    if (query.isFetching) await query.refetch({ cancelRefetch: false });
+    if (isFetching) await query.refetch({ cancelRefetch: false });
     await query.fetchNextPage();
   };
   return {

@@ -42,7 +42,7 @@ export function TryIt({
   );
 
   const send = async (): Promise<void> => {
-    // A second press must not send a second request before the first answer begins.
+    // A second press must not send a second request.
     if (running.current !== undefined) return;
     const abort = new AbortController();
     running.current = abort;

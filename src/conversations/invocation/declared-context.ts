@@ -15,7 +15,7 @@ export const contextLimits = {
   fieldsMax: 50,
   valueCharactersMax: 2_000,
   /** Names do not count towards the characters of the values, but they are stored and shown with them. */
-  nameCharactersMax: 256,
+  nameCharactersMax: 2_000,
 } as const;
 const bindingBytesMax = 16 * 1024;
 

@@ -38,7 +38,7 @@ export async function* follow(options: FollowOptions, call: Call): AsyncGenerato
     while (!call.ended) {
       checkReader(options, reader);
       const until = Math.min(turn.log.events.length, place + eventsMax);
-      const events = turn.eventsFrom(place).slice(0, until - place);
+      const events = turn.eventsFrom(place, until);
       place = until;
       const barrier = reader.barrier;
       reader.barrier = 0;

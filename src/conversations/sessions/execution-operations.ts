@@ -54,8 +54,8 @@ export function executionOperations(store: Store, findPromised: FindPromised): r
       access: tenantCaller('executions:read'),
       query: pageQuery.extend({
         trace_id: z.string().min(1).max(256).optional(),
-        session_id: z.uuid().optional(),
-        agent_id: z.uuid().optional(),
+        session_id: z.guid().optional(),
+        agent_id: z.guid().optional(),
         status: z.enum(statuses).optional(),
         ...rangeQuery.shape,
       }),

@@ -87,9 +87,9 @@ export class LiveTurn {
     this.mutedTo = this.log.events.length;
   }
 
-  /** The events that a reader at this index may still see. */
-  eventsFrom(place: number): readonly LoggedEvent[] {
-    const events = this.log.events.slice(place);
+  /** The events that a reader at this index may still see, up to another index. */
+  eventsFrom(place: number, until?: number): readonly LoggedEvent[] {
+    const events = this.log.events.slice(place, until);
     return this.mutedTo <= place ? events : events.filter((event, at) => this.#visible(event, place + at));
   }
 

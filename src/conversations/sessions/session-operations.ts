@@ -64,7 +64,7 @@ const controlBody = z
   .nullish();
 
 const newSessionBody = z.object({
-  agent_id: z.uuid(),
+  agent_id: z.guid(),
   consumer_key: z.unknown().optional(),
   metadata: z.unknown().optional(),
 });
@@ -73,7 +73,7 @@ const newSessionBody = z.object({
 const shownSessionBody = named(
   'NewSession',
   z.object({
-    agent_id: z.uuid(),
+    agent_id: z.guid(),
     consumer_key: z.string().max(consumerKeyCharactersMax).nullish(),
     metadata: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).nullish(),
   }),
@@ -110,7 +110,7 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
       output: oneShape(
         z.object({
           session_id: z.uuid(),
-          agent_id: z.uuid(),
+          agent_id: z.guid(),
           control_mode: z.enum(['engaged', 'manual_handoff']),
           created_at: z.iso.datetime(),
           ignored_fields: z.array(ignoredFieldShape).optional(),
@@ -150,7 +150,7 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
       query: pageQuery.extend({
         control_mode: z.enum(['engaged', 'manual_handoff']).optional(),
         consumer_key: z.string().min(1).max(consumerKeyCharactersMax).optional(),
-        agent_id: z.uuid().optional(),
+        agent_id: z.guid().optional(),
         channel: z.string().min(1).max(channelCharactersMax).optional(),
         ended: queryFlag.optional(),
         awaiting_approval: queryFlag.optional(),
@@ -261,7 +261,7 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
       description: 'A turn that waits in the queue ends at once.',
       access: tenantCaller('sessions:cancel'),
       params: sessionParams,
-      body: z.object({ execution_id: z.uuid().nullish() }).nullish(),
+      body: z.object({ execution_id: z.guid().nullish() }).nullish(),
       output: oneShape(z.object({ cancelled: z.boolean(), execution_id: z.uuid().optional() })),
       errors: ['not_found'],
       async handle({ caller, params, body }) {

@@ -26,7 +26,7 @@ const bindingsMsMax = 5_000;
 /** After its deadline a turn has this long to write its end before its busy stamp expires. */
 const stampMarginMs = 30_000;
 /** How long the events of a finished turn can be read again. */
-const logKeptMs = 10 * 60_000;
+const logKeptMs = 3_600_000;
 
 const statusOf: Readonly<Record<Outcome, ExecutionStatus>> = {
   COMPLETED: 'completed',

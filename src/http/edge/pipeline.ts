@@ -11,7 +11,6 @@ import {
   envelope,
   JsonReply,
   type Operation,
-  parseJson,
   type RateFigures,
   RawReply,
   SocketReply,
@@ -28,6 +27,7 @@ import type { Exchange, HeaderList, ReplyHead, RequestHead } from './exchange.js
 import type { Incoming } from './incoming.js';
 import type { OpenStreams } from './open-streams.js';
 import { parseQuery } from './query.js';
+import { bodyOf } from './request-body.js';
 import { RequestView } from './request-view.js';
 import { closeCodes, OpenSocket } from './sockets.js';
 
@@ -159,7 +159,7 @@ export class Pipeline {
     const body =
       operation.body === undefined || bytes === undefined
         ? undefined
-        : validBody(operation, bodyOf(operation, bytes, exchange));
+        : validBody(operation, bodyOf(operation, bytes, exchange.head));
     if (operation.bodyRules.form === 'raw')
       return new RequestView(incoming, caller, params, query, body, bytes ?? noBytes);
     // From here on only the parsed value is held, not its bytes.
@@ -382,17 +382,4 @@ function validParams(operation: Operation, params: unknown): unknown {
   if (result === undefined || result.success) return result?.data;
   // A malformed id cannot name an existing resource.
   throw new PlatformError(operation.absent);
-}
-
-function bodyOf(operation: Operation, bytes: Uint8Array, exchange: Exchange): unknown {
-  if (operation.bodyRules.form === 'raw') return bytes;
-  if (bytes.byteLength === 0) return {};
-  const { contentType } = exchange.head;
-  if (contentType !== '' && !/^application\/(?:[\w.+-]+\+)?json\b/i.test(contentType)) {
-    throw new PlatformError('unsupported_media_type', {
-      message: `The body must be application/json, not ${contentType.slice(0, 100)}.`,
-    });
-  }
-  // Bodies that are too deep or too large were refused while they arrived.
-  return parseJson(bytes, { prototypeNames: operation.bodyRules.prototypeNames, isCounted: true });
 }

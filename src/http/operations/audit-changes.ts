@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FieldChange, FieldChanges } from '../../kernel/audit-context.js';
-import { isJsonObject, type JsonObject } from './merge-patch.js';
+import { isJsonObject, type JsonObject, mergePatch } from './merge-patch.js';
 import type { Operation } from './operation.js';
 
 /**
@@ -39,7 +39,7 @@ const states: ReadonlySet<string> = new Set(['control_mode', 'status', 'expires_
 
 /** The fields that the body sets, with their values before it. */
 export function fieldChanges(
-  { path }: Pick<Operation, 'path'>,
+  { path, method }: Pick<Operation, 'path' | 'method'>,
   before: JsonObject | undefined,
   body: unknown,
 ): FieldChanges {
@@ -48,10 +48,17 @@ export function fieldChanges(
   const changes: Record<string, FieldChange> = {};
   for (const [field, value] of Object.entries(body)) {
     if (value === undefined || leftOut.has(field) || (isPersonal && !states.has(field))) continue;
-    const change = { old: without(before?.[field] ?? null), new: without(value) };
+    const old = before?.[field] ?? before?.[snakeCase(field)] ?? null;
+    const isMerged = method === 'PATCH' && isJsonObject(old) && isJsonObject(value);
+    const change = { old: without(old), new: without(isMerged ? mergePatch(old, value) : value) };
     if (!isDeepStrictEqual(change.old, change.new)) changes[field] = change;
   }
   return changes;
+}
+
+/** Some bodies name a field in camel case that answers name otherwise, such as `rateLimitPerMinute`. */
+function snakeCase(field: string): string {
+  return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 /** The bound of the walk; the store cuts what is deeper than it keeps. */

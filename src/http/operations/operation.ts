@@ -20,6 +20,8 @@ export type RateClass = 'request' | 'model-work' | 'uncounted';
 /** Rules for the body. */
 export interface BodyRules {
   readonly maxBytes: number;
+  /** The most bytes without the images and files of a model call; only where the body may hold these. */
+  readonly textBytesMax?: number;
   /** `raw`: any content type, passed as bytes for the handler to parse (webhooks). */
   readonly form: 'json' | 'raw';
   /** `refuse` answers 400 to `__proto__` and similar names; `pass` leaves them to the handler, which must drop them. */

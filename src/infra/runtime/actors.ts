@@ -100,13 +100,15 @@ export function createActors(parts: ActorsParts): Actors {
     companions.push(companion);
   };
 
+  const reportUnended = (error: unknown): void =>
+    parts.logger.error({ err: error }, 'work failed to end before the node left its cluster');
+
   async function stop(signal: AbortSignal | undefined): Promise<void> {
     for (const companion of companions) companion.stop();
     const { cutOff = 0, failure } = (await open?.stop(signal)) ?? {};
     late.caller = undefined;
     if (cutOff > 0) parts.logger.warn({ turns: cutOff }, 'turns did not end in time and were cut off');
-    if (failure !== undefined)
-      parts.logger.error({ err: failure }, 'work failed to end before the node left its cluster');
+    if (failure !== undefined) reportUnended(failure);
     for (const close of closing) await close();
   }
 
@@ -192,8 +194,9 @@ export function createActors(parts: ActorsParts): Actors {
       const beforeLeave = async (): Promise<void> => {
         // One failure must not release the lease while other work still ends.
         const ends = await Promise.allSettled(leaving.map((end) => end()));
-        const failures = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []));
-        if (failures.length > 0) throw new AggregateError(failures, failures.map(String).join('; '));
+        for (const end of ends) {
+          if (end.status === 'rejected') reportUnended(end.reason);
+        }
       };
       open = await openNode(parts, { kinds, process, config, beforeLeave }, closing);
       late.caller = open.node.caller;

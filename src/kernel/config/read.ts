@@ -68,19 +68,25 @@ export function describeSettings(environment: Environment): readonly string[] {
   });
 }
 
+const prefix = 'TROUPE_';
+
 /**
  * A mistyped setting would leave its default in force without a word. Names that are near no setting are not the
  * platform's: orchestrators add variables such as TROUPE_SERVICE_HOST by themselves.
  */
 function mistypedNames(environment: Environment): readonly string[] {
   const known = new Set(
-    entries().flatMap(([, { variable, secret }]) => (secret ? [variable, `${variable}_FILE`] : [variable])),
+    entries()
+      .flatMap(([, { variable, secret }]) => (secret ? [variable, `${variable}_FILE`] : [variable]))
+      .filter((variable) => variable.startsWith(prefix))
+      .map((variable) => variable.slice(prefix.length)),
   );
   return Object.keys(environment)
-    .filter((name) => name.startsWith('TROUPE_') && !known.has(name))
+    .filter((name) => name.startsWith(prefix) && !known.has(name.slice(prefix.length)))
     .flatMap((name) => {
-      const closest = closestName(name, known);
-      return closest === undefined ? [] : [`${name} is not a setting. Did you mean ${closest}?`];
+      // The common beginning would make short names near to each other, such as TROUPE_DIR to TROUPE_SIM.
+      const closest = closestName(name.slice(prefix.length), known);
+      return closest === undefined ? [] : [`${name} is not a setting. Did you mean ${prefix}${closest}?`];
     });
 }
 

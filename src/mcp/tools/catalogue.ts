@@ -109,7 +109,7 @@ function compiled(tool: Tool, toolset: string, table: OperationTable): CompiledT
         title: tool.title,
         readOnlyHint: tool.hints.includes('R'),
         destructiveHint: tool.hints.includes('D'),
-        idempotentHint: tool.hints.includes('I') || tool.hints.includes('R'),
+        idempotentHint: tool.hints.includes('I'),
         openWorldHint: tool.hints.includes('O'),
       },
     },

@@ -18,7 +18,12 @@ export interface InputPlan {
   readonly isPaged: boolean;
   /** Throws if an argument is unknown. The operation checks the values. */
   place(args: Arguments, tenantId: string): OperationInput;
+  /** The ids in the path of the request, as far as the arguments give them. */
+  subject(args: Arguments, tenantId: string): Readonly<Record<string, string>>;
 }
+
+/** A longer one is no id. */
+const idCharactersMax = 200;
 
 export function inputPlanOf(tool: Tool, operation: Operation): InputPlan {
   const found = fieldsOf(tool, operation);
@@ -60,6 +65,15 @@ export function inputPlanOf(tool: Tool, operation: Operation): InputPlan {
       }
       if (tool.variant !== undefined) parts.body['type'] = tool.variant;
       return { params: parts.path, query: parts.query, body: parts.body, headers: parts.header };
+    },
+    subject(args, tenantId) {
+      const ids = Object.fromEntries(tenantParams.map((name) => [name, tenantId]));
+      for (const { argument, place } of found) {
+        const value = args[argument];
+        if (place.in !== 'path' || typeof value !== 'string' || value.length > idCharactersMax) continue;
+        ids[place.name] = value;
+      }
+      return ids;
     },
   };
 }

@@ -40,7 +40,8 @@ export class ToolRunner {
   /** Answers at once if the operation does, like the edge: a promise for each step costs more than a small read. */
   run(compiled: CompiledTool, args: Arguments, request: ToolRequest): Ready<Answer> {
     const { tool, plan, operation } = compiled;
-    requireRights(compiled, request.caller);
+    const refusal = refusalOf(compiled, request.caller);
+    if (refusal !== undefined) return refuse(compiled, args, request, refusal);
     for (const name of tool.required ?? []) {
       if (args[name] === undefined) throw missing(name);
     }
@@ -124,13 +125,26 @@ class OperationView implements OperationRequest {
   }
 }
 
-function requireRights({ tool, permission }: CompiledTool, { role }: TenantCaller): void {
+function refusalOf({ tool, permission }: CompiledTool, { role }: TenantCaller): PlatformError | undefined {
   const isAdmin = role === 'owner' || role === 'admin';
-  if ((isAdmin || tool.adminClass === undefined) && (permission === null || allows(role, permission))) return;
-  throw new PlatformError('insufficient_permissions', {
+  if ((isAdmin || tool.adminClass === undefined) && (permission === null || allows(role, permission)))
+    return undefined;
+  return new PlatformError('insufficient_permissions', {
     message: `The role ${role} may not use the tool ${tool.name}.`,
     details: { role, ...(permission === null ? {} : { permission }) },
   });
+}
+
+/** The entry names what the tool would have touched, where the arguments say it. */
+async function refuse(
+  { operation, plan }: CompiledTool,
+  args: Arguments,
+  { caller, requestId }: ToolRequest,
+  refusal: PlatformError,
+): Promise<never> {
+  const params = plan.subject(args, caller.scope.tenantId);
+  await operation.refused?.({ caller, params, requestId }, refusal);
+  throw refusal;
 }
 
 /** Waits only for the audit entry of a refusal. */

@@ -101,10 +101,7 @@ function named(
   return {
     plan: { targets: makersFirst(targets, pinOf(order.request.messages)), mayEnlarge: false },
     routing: undefined,
-    tierRefusalOf: (refused) =>
-      isAllowed(refused) || keyring.platform(refused.vendor).length === 0
-        ? undefined
-        : outsideTiers(refused, order),
+    tierRefusalOf: (refused) => (isAllowed(refused) ? undefined : outsideTiers(refused, order)),
   };
 }
 

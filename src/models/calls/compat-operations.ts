@@ -48,6 +48,7 @@ export interface CompatParts {
 
 /** Requests contain images. */
 const bodyBytesMax = 20 * 1024 * 1024;
+const textBytesMax = 4 * 1024 * 1024;
 
 /** What has to be there before the compatible interface parses the rest. */
 const compatBody = z.looseObject({ model: z.string(), messages: z.array(z.unknown()) });
@@ -58,7 +59,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
     method: 'POST',
     access: apiKey('llm:call'),
     rate: 'model-work',
-    bodyRules: { maxBytes: bodyBytesMax },
+    bodyRules: { maxBytes: bodyBytesMax, textBytesMax },
     errors: compatRefusals,
   } as const;
   return [

@@ -35,6 +35,7 @@ import {
 
 /** Room for images and files. */
 const bodyBytesMax = 20 * 1024 * 1024;
+const textBytesMax = 4 * 1024 * 1024;
 
 const refusals: readonly ErrorCode[] = [
   'missing_required_field',
@@ -122,7 +123,7 @@ export function callOperations({
     idempotency: 'answer',
     unknownFields: 'ignore',
     body: callBody,
-    bodyRules: { maxBytes: bodyBytesMax },
+    bodyRules: { maxBytes: bodyBytesMax, textBytesMax },
     headers: ['cache-control'],
     output: callAnswer,
     shown: {

@@ -15,6 +15,7 @@ import type { StoredResponses } from './stored-responses.js';
 
 /** Requests contain images. */
 const bodyBytesMax = 20 * 1024 * 1024;
+const textBytesMax = 4 * 1024 * 1024;
 
 const one = {
   path: '/v1/responses/:id',
@@ -40,7 +41,7 @@ export function responseOperations(calls: ResponseCalls, stored: StoredResponses
       rate: 'model-work',
       dialect: 'openai',
       body: z.looseObject({ model: z.string() }).transform(fromResponsesRequest),
-      bodyRules: { maxBytes: bodyBytesMax },
+      bodyRules: { maxBytes: bodyBytesMax, textBytesMax },
       // The vendor's own form: `shown` has what its clients rely on.
       output: z.unknown(),
       shown: {

@@ -14,7 +14,7 @@ function wholeNumber(fallback: number, most: number) {
 }
 
 const name = z.string().min(1).max(200).optional();
-const agent_id = z.uuid().optional();
+const agent_id = z.guid().optional();
 const dates = { start_date: momentText.optional(), end_date: momentText.optional() };
 const filters = { agent_id, provider: name, model: name, status: z.enum(['success', 'error']).optional() };
 

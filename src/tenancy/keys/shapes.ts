@@ -56,7 +56,7 @@ const origins = z
   .max(20)
   .describe('Origins of the pages that may use a public key.');
 const agentIds = z
-  .array(z.uuid().transform((id) => id.toLowerCase()))
+  .array(z.guid().transform((id) => id.toLowerCase()))
   .min(1)
   .max(20)
   .describe('The agents that a public key may chat with.');

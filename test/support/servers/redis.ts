@@ -157,8 +157,8 @@ export class PrivateRedis {
   }
 
   /**
-   * A sentinel that stalled for two seconds does nothing for 30 s, and again after each stall. It promotes no replica
-   * whose link broke more than ten times `down-after` before it saw the master down: after two stalls, never.
+   * A sentinel that stalled for two seconds does nothing for 30 s, unless told otherwise. It promotes no replica whose
+   * link broke more than ten times `down-after` before it saw the master down, which two stalls exceed.
    */
   async #lookAwayBriefly(): Promise<void> {
     await this.command((redis) => redis.call('SENTINEL', 'DEBUG', 'tilt-period', '2000'));

@@ -71,6 +71,33 @@ test('defaults that depend on other fields are filled in', (t) => {
   });
 });
 
+test('lengths of channels and apps hold where splitting is not configured', (t) => {
+  const callback = { url: 'https://example.com/' };
+  const splitOf = (given: Given): unknown => {
+    const { execution } = parseTriggerConfig('webhook', given).config as {
+      readonly execution: {
+        readonly split_config: { readonly enabled: boolean; readonly max_chunk_size: number };
+      };
+    };
+    const { enabled, max_chunk_size: size } = execution.split_config;
+    return [enabled, size];
+  };
+  const teams = { response_adapter: { format: 'teams' } };
+  const slack = { response_adapter: { format: 'slack' } };
+  const twilio = { channel: { type: 'twilio' } };
+  const whatsapp = { channel: { type: 'whatsapp_cloud' } };
+  const split = (split_config: object) => ({ execution: { mode: 'async', callback, split_config } });
+  const direct = (split_config: object) => ({ execution: { split_config } });
+  t.deepEqual(splitOf(teams), [true, 25_000]);
+  t.deepEqual(splitOf(slack), [true, 3_500]);
+  t.deepEqual(splitOf(twilio), [true, 1_500]);
+  t.deepEqual(splitOf({ ...teams, ...split({ enabled: true }) }), [true, 1_500]);
+  t.deepEqual(splitOf({ ...slack, ...split({ enabled: true, max_chunk_size: 4_000 }) }), [true, 4_000]);
+  t.deepEqual(splitOf({ ...whatsapp, ...direct({ enabled: true }) }), [true, 1_500]);
+  // The vendor refuses longer texts.
+  t.deepEqual(splitOf({ ...twilio, ...direct({ enabled: true, max_chunk_size: 50_000 }) }), [true, 1_600]);
+});
+
 test('every bound of the tables is enforced, and the refusal names the field', (t) => {
   const within = (path: string, value: unknown): Given =>
     path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as Given;

@@ -9,6 +9,7 @@ const plan = (isPaged: boolean): InputPlan => ({
   isPaged,
   schema: {},
   place: () => ({ params: {}, query: {}, body: {}, headers: {} }),
+  subject: () => ({}),
 });
 
 /** Rows of a hundred kilobytes each. */

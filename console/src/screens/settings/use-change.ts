@@ -8,12 +8,13 @@ type Change = NonNullable<paths['/api/tenants/{id}']['patch']['requestBody']>['c
 
 /** Changes the tenant, and reads again what shows it. */
 export function useChange(): (body: Change) => Promise<void> {
-  const { id } = useTenant();
+  const { id, name } = useTenant();
   const [tenantKey, budgetsKey] = [useKey('tenant'), useKey('budgets')];
   return async (body) => {
     await take(api.PATCH('/api/tenants/{id}', { params: { path: { id } }, body }));
     const readings = [tenantKey, budgetsKey].map((queryKey) => queries.invalidateQueries({ queryKey }));
-    // The sign-in holds the tenant's name, which the frame shows.
-    await Promise.all([...readings, ...('name' in body ? [reloadSession()] : [])]);
+    await Promise.all(readings);
+    // The sign-in holds the name that the frame shows. The change is saved, whether it can be read again or not.
+    if (body.name !== undefined && body.name !== name) await reloadSession().catch(() => undefined);
   };
 }

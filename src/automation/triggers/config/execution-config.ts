@@ -75,7 +75,9 @@ export const splitConfig = named(
       .min(100)
       .max(50_000)
       .optional()
-      .describe('Default: 1500, or what the channel takes. A channel never gets longer texts than it takes.'),
+      .describe(
+        'Default: 1500; without `split_config`, the length of the channel. A channel never gets a text that its vendor refuses.',
+      ),
     max_chunks: z.int().min(1).max(50).optional(),
     chunk_strategy: z.enum(['paragraph', 'sentence', 'length']).default('paragraph'),
     numbering: z.boolean().default(true),
@@ -131,6 +133,14 @@ const charsMaxOf: Readonly<Record<string, number>> = {
   twiml: 1_500,
   teams: 25_000,
 };
+/** Beyond these the vendor refuses a text. */
+const charsRefusedBeyond: Readonly<Record<string, number>> = {
+  twilio: 1_600,
+  whatsapp_cloud: 4_096,
+  slack: 40_000,
+  twiml: 1_600,
+  teams: 25_000,
+};
 const chunkCharsDefault = 1_500;
 
 export type SplitConfig = ReturnType<typeof splitConfigOf>;
@@ -146,7 +156,11 @@ export function splitConfigOf(
   return {
     ...given,
     enabled,
-    max_chunk_size: Math.min(given.max_chunk_size ?? charsMax ?? chunkCharsDefault, charsMax ?? Infinity),
+    max_chunk_size: Math.min(
+      // The lengths of channels hold where nothing about splitting is configured.
+      given.max_chunk_size ?? (given.enabled === true ? undefined : charsMax) ?? chunkCharsDefault,
+      charsRefusedBeyond[receiver ?? ''] ?? Infinity,
+    ),
     max_chunks: given.max_chunks ?? adapter.max_messages ?? 10,
   };
 }

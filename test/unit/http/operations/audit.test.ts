@@ -23,11 +23,33 @@ test('the table refuses an operation that changes something and names no action'
 test('changes hold what differs, without secrets and texts at any depth', (t) => {
   t.deepEqual(
     fieldChanges(
-      { path: '/api/triggers/:id' },
+      { path: '/api/triggers/:id', method: 'PATCH' },
       { name: 'a', config: { cron: '1 * * * *', message: 'old words' } },
       { name: 'a', config: { cron: '2 * * * *', message: 'new words', auth: { token: 'x' } }, value: 'y' },
     ),
     { config: { old: { cron: '1 * * * *' }, new: { cron: '2 * * * *' } } },
   );
-  t.deepEqual(fieldChanges({ path: '/api/v1/sessions/:id/handoff' }, {}, { reason: 'words' }), {});
+  t.deepEqual(
+    fieldChanges({ path: '/api/v1/sessions/:id/handoff', method: 'POST' }, {}, { reason: 'words' }),
+    {},
+  );
+});
+
+test('a change of a part is told as the whole before and after it', (t) => {
+  const agent = { path: '/api/agents/:id', method: 'PATCH' } as const;
+  const before = { llm_config: { model: 'auto', temperature: 1, max_tokens: 5 } };
+  t.deepEqual(fieldChanges(agent, before, { llm_config: { temperature: 0.2, max_tokens: null } }), {
+    llm_config: {
+      old: { model: 'auto', temperature: 1, max_tokens: 5 },
+      new: { model: 'auto', temperature: 0.2 },
+    },
+  });
+  t.deepEqual(fieldChanges(agent, before, { llm_config: { temperature: 1 } }), {});
+});
+
+test('a field in camel case is compared with the one that the answer shows', (t) => {
+  const rate = { path: '/api/keys/:keyId/rpm', method: 'PATCH' } as const;
+  t.deepEqual(fieldChanges(rate, { rate_limit_per_minute: 10 }, { rateLimitPerMinute: 20 }), {
+    rateLimitPerMinute: { old: 10, new: 20 },
+  });
 });

@@ -40,6 +40,11 @@ test("a mistyped setting stops the start and names the closest one; other progra
     TROUPE_PORT: 'tcp://10.0.0.1:8080',
     TROUPE_SERVICE_HOST: '10.0.0.1',
     TROUPE_TEST_RUN: 'a',
+    // Short names are near to nothing.
+    TROUPE_DIR: '/opt/troupe',
+    TROUPE_URL: 'http://127.0.0.1:8080',
+    TROUPE_KEY: 'a',
+    TROUPE_BIN: 'a',
   };
   t.notThrows(() => readSettings({ ...ofKubernetes, TROUPE_PORT_8080_TCP_ADDR: '10.0.0.1' }));
 });

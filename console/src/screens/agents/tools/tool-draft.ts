@@ -121,9 +121,19 @@ export function toolOf(draft: ToolDraft): NewTool {
   return { type, name, description, parameters, editor_schema: editorSchemaOf(draft) } as NewTool;
 }
 
+/** A saved tool may hold a body beside the method GET, which then goes. */
+function savedTool(base: ToolDraft): NewTool {
+  const { editor_schema: schema, ...rest } = toolOf(base);
+  const { api } = schema as { readonly api?: object };
+  return {
+    ...rest,
+    editor_schema: { ...schema, ...(api !== undefined && { api: { ...api, body: base.body } }) },
+  } as NewTool;
+}
+
 /** Only what changed, so that settings that this form does not show stay. */
 export function toolPatchOf({ base, draft }: Written<ToolDraft>, revision: number) {
-  return { ...mergePatch(toolOf(base), toolOf(draft)), revision };
+  return { ...mergePatch(savedTool(base), toolOf(draft)), revision };
 }
 
 /** A JSON Schema with the arguments that the placeholders `${args.…}` of a tool name. */
