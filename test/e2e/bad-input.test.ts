@@ -15,8 +15,8 @@ const shared = sharedNodeWithOpenAi(test, server, { TROUPE_EGRESS_ALLOW: '' });
 const model = 'gpt-4.1-mini';
 const vendorModel = 'openai.gpt-4.1-mini';
 
-/** Ten megabytes that no door may take as a schema. */
-const hugeSchema = { type: 'object', description: 'x'.repeat(10 * 1024 * 1024) };
+/** Three megabytes that no door may take as a schema. */
+const hugeSchema = { type: 'object', description: 'x'.repeat(3 * 1024 * 1024) };
 /** Five megabytes and a byte. */
 const tooLarge = Buffer.alloc(5 * 1024 * 1024 + 1).toString('base64');
 const metadata = 'http://169.254.169.254/latest';

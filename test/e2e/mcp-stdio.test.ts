@@ -77,11 +77,14 @@ test.serial('the role setting lowers the rights and never raises them', async (t
   t.is((await lowered.client.listTools()).tools.length, 5);
   const member = await pipedClient(t, settings({ TROUPE_ROLE: 'admin', TROUPE_API_KEY: await memberKey() }));
   t.is((await member.client.listTools()).tools.length, 5);
-  const narrowed = await pipedClient(t, settings(), { words: ['--toolsets', 'llm', '--read-only', 'on'] });
-  t.deepEqual(
-    (await narrowed.client.listTools()).tools.map(({ name }) => name),
-    ['list_models', 'get_quota'],
-  );
+  for (const flag of [['--read-only', 'on'], ['--readonly'], ['--read-only=on']]) {
+    const narrowed = await pipedClient(t, settings(), { words: [...flag, '--toolsets', 'llm'] });
+    t.deepEqual(
+      (await narrowed.client.listTools()).tools.map(({ name }) => name),
+      ['list_models', 'get_quota'],
+      flag.join(' '),
+    );
+  }
 });
 
 test.serial('a server that restarts is found again by the same program', async (t) => {

@@ -150,7 +150,7 @@ test.serial('bad content is refused with its field, and nothing is asked or book
   }
   const schemaField = 'response_format.json_schema.schema';
   const schemas: readonly object[] = [
-    { type: 'object', description: 'x'.repeat(10 * 1024 * 1024) },
+    { type: 'object', description: 'x'.repeat(3 * 1024 * 1024) },
     { type: 'nothing' },
     { $ref: 'https://elsewhere.example/schema' },
   ];

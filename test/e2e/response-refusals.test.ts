@@ -10,7 +10,7 @@ const model = 'gpt-4.1-mini';
 
 const image = (image_url: string) => [{ role: 'user', content: [{ type: 'input_image', image_url }] }];
 const file = (given: object) => [{ role: 'user', content: [{ type: 'input_file', ...given }] }];
-const huge = { type: 'object', description: 'x'.repeat(10 * 1024 * 1024) };
+const huge = { type: 'object', description: 'x'.repeat(3 * 1024 * 1024) };
 const withTool = (tool: object) => ({ input: 'x', tools: [tool] });
 const wrong: readonly (readonly [body: Readonly<Record<string, unknown>>, param: string])[] = [
   [{}, 'input'],

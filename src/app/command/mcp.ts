@@ -6,10 +6,22 @@ import { operatorHelp } from './operator-help.js';
 
 const usage = usageOf(operatorHelp.mcp);
 
+/** The flag may also be written like the header, `--readonly`, and either spelling without a value. */
+function withValues(words: readonly string[]): string[] {
+  return words.flatMap((word, at) => {
+    const flag = /^--read-?only(?<value>=.*)?$/.exec(word);
+    if (flag === null) return [word];
+    const value = flag.groups?.['value'];
+    if (value !== undefined) return [`--read-only${value}`];
+    const next = words[at + 1];
+    return next === undefined || next.startsWith('--') ? ['--read-only=on'] : ['--read-only'];
+  });
+}
+
 /** The MCP server of an installation for a client that starts a program and speaks over its pipes. */
 export const mcpCommand: Command = {
   run: async (rest, environment) => {
-    const { values, positionals } = readArguments(rest, textOptions(operatorHelp.mcp), usage);
+    const { values, positionals } = readArguments(withValues(rest), textOptions(operatorHelp.mcp), usage);
     if (positionals.length > 0) throw usageError(`unexpected argument ${positionals[0] ?? ''}`, usage);
     const readOnly = values['read-only'] ?? 'off';
     // A word that is not understood must not open tools that change something.

@@ -37,7 +37,7 @@ export const retryLimits = {
   rateRetriesMax: 2,
   rateBackoffMs: 1000,
   backoffMs: 100,
-  /** A vendor that asks for a longer wait is skipped while there is another target. */
+  /** A vendor that asks for a longer wait is waited for as after a rate limit. */
   patienceMs: 1000,
 } as const;
 
@@ -70,18 +70,16 @@ export function decideNext(failure: Failure): Decision {
     case 'overload':
     case 'transport':
     case 'nonsense':
-      return again(failure) ?? switchTo(failure, anyOther) ?? stop;
+      return switchTo(failure, anyOther) ?? again(failure) ?? stop;
   }
 }
 
-/** A failure of the vendor: tries the same target once more, then the next. */
+/** A failure of the vendor, and no other target: tries the same one once more. */
 function again(failure: Failure): Decision | undefined {
   const { error } = failure;
   if (failure.retriesHere > 0 || error.neverRetry) return undefined;
   const asked = error.retryAfterMs;
-  if (asked !== undefined && asked > retryLimits.patienceMs) {
-    return switchTo(failure, anyOther) ?? waitOut(failure);
-  }
+  if (asked !== undefined && asked > retryLimits.patienceMs) return waitOut(failure);
   const decision = retry(failure, Math.max(asked ?? 0, jittered(retryLimits.backoffMs, failure.chance)));
   return decision.kind === 'stop' ? undefined : decision;
 }

@@ -279,7 +279,7 @@ test('a repeatedly failing vendor is skipped while another target exists, and as
   t.teardown(() => pools.close());
   const ports = { breakers: new CircuitBreakers(), pools };
   const plan = [target('openai.gpt-4.1', broken), target('anthropic.claude-haiku-4-5', sound)];
-  for (let round = 0; round < 4; round += 1) await call(plan, { ports });
+  for (let round = 0; round < 8; round += 1) await call(plan, { ports });
   const before = broken.requests.length;
   const done = await call(plan, { ports });
   t.is(done.outcome.kind, 'completed');

@@ -195,9 +195,14 @@ test('the next step after a failure depends on its class', (t) => {
   t.deepEqual(decide('rate', { index: 2 }, { retryAfterMs: 700 }), { kind: 'retry', afterMs: 700 });
   t.deepEqual(decide('rate', { index: 2 }, { neverRetry: true }), stop);
   t.deepEqual(decide('rate', { index: 2, retriesHere: 2 }), stop);
-  t.deepEqual(decide('overload'), { kind: 'retry', afterMs: 50 });
-  t.deepEqual(decide('overload', { retriesHere: 1 }), { kind: 'switch', index: 1 });
+  t.deepEqual(decide('overload'), { kind: 'switch', index: 1 });
   t.deepEqual(decide('overload', {}, { retryAfterMs: 5000 }), { kind: 'switch', index: 1 });
+  t.deepEqual(
+    decide('overload', { index: 2 }),
+    { kind: 'retry', afterMs: 50 },
+    'there is nobody else to ask',
+  );
+  t.deepEqual(decide('overload', { index: 2 }, { retryAfterMs: 5000 }), { kind: 'retry', afterMs: 5000 });
   t.deepEqual(decide('overload', {}, { neverRetry: true }), { kind: 'switch', index: 1 });
   t.deepEqual(decide('transport', { index: 2, retriesHere: 1 }), stop);
   t.deepEqual(decide('nonsense', { retriesHere: 1, isOpen: ({ credential: { id } }) => id === 'b' }), {
