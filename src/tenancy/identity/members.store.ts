@@ -127,7 +127,7 @@ export function namesOf(
   );
 }
 
-/** The id of the member with this identity; `email` in lower case, `phone` as `+` and digits. */
+/** The id of the active member with this identity; `email` in lower case, `phone` as `+` and digits. */
 export async function findMemberBy(
   tx: TenantTransaction,
   column: 'email' | 'external_id' | 'phone',
@@ -142,7 +142,8 @@ export async function findMemberBy(
   const found = await tx.maybeOneFirst(
     sql.type(z.object({ user_id: z.uuid() }))`
       select m.user_id from memberships m join users u on u.id = m.user_id
-      where m.tenant_id = ${tx.scope.tenantId} and ${matches} order by m.created_at limit 1`,
+      where m.tenant_id = ${tx.scope.tenantId} and u.disabled_at is null and ${matches}
+      order by m.created_at limit 1`,
   );
   return found ?? undefined;
 }
