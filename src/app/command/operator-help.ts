@@ -116,13 +116,13 @@ start at once.`,
     options: { from: { value: 'FOLDER', about: 'the folder that troupe backup wrote' } },
   },
   mcp: {
-    usage: ['mcp [--toolsets NAMES] [--tools NAMES] [--read-only on|off]'],
+    usage: ['mcp [--toolsets NAMES] [--tools NAMES] [--read-only]'],
     summary: `Serves MCP over standard input and output, for a client that starts programs. Needs TROUPE_API_KEY; TROUPE_BASE_URL
 is http://127.0.0.1:8080 by default, and TROUPE_ROLE lowers the rights of the key.`,
     options: {
       toolsets: { value: 'NAMES', about: 'offer the tools of these sets, comma-separated' },
       tools: { value: 'NAMES', about: 'offer these tools, comma-separated' },
-      'read-only': { value: 'on|off', about: 'offer only tools that change nothing' },
+      'read-only': { value: 'on|off', about: 'offer only tools that change nothing; on without a value' },
     },
   },
   vault: {

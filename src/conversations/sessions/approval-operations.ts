@@ -77,7 +77,7 @@ export function approvalOperations(parts: ApprovalOperationParts): readonly Oper
       access: tenantCaller('sessions:read'),
       query: pageQuery.extend({
         status: z.enum(approvalStatuses).optional(),
-        session_id: z.uuid().optional(),
+        session_id: z.guid().optional(),
       }),
       output: pageShape(approvalShape),
       async handle({ caller, query }) {

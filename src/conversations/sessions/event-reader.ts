@@ -46,6 +46,9 @@ export async function* follow(options: FollowOptions, call: Call): AsyncGenerato
       sentDeadlineAtMs = turn.deadlineAtMs;
       if (events.length > 0 || barrier > 0 || deadlineInMs > 0) {
         yield turnEventsToWire({ events, deadlineInMs, barrier, elsewhere: false });
+      } else if (place < turn.log.events.length) {
+        // All of this part was retracted; the rest is there already.
+        continue;
       } else if (turn.log.closed && grace.isOver()) return;
       else await turn.log.changed();
     }

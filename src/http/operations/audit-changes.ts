@@ -49,11 +49,31 @@ export function fieldChanges(
   for (const [field, value] of Object.entries(body)) {
     if (value === undefined || leftOut.has(field) || (isPersonal && !states.has(field))) continue;
     const old = before?.[field] ?? before?.[snakeCase(field)] ?? null;
-    const isMerged = method === 'PATCH' && isJsonObject(old) && isJsonObject(value);
-    const change = { old: without(old), new: without(isMerged ? mergePatch(old, value) : value) };
+    if (method === 'PATCH' && isJsonObject(old) && isJsonObject(value) && !replaced.has(field)) {
+      const [was, is] = difference(old, mergePatch(old, value));
+      if (was !== undefined || is !== undefined) changes[field] = { old: without(was), new: without(is) };
+      continue;
+    }
+    const change = { old: without(old), new: without(value) };
     if (!isDeepStrictEqual(change.old, change.new)) changes[field] = change;
   }
   return changes;
+}
+
+/** Objects that a PATCH replaces as a whole. */
+const replaced: ReadonlySet<string> = new Set(['model_aliases']);
+
+/** The members in which two objects differ, as they are in each. */
+function difference(old: unknown, next: unknown): readonly [old: unknown, next: unknown] {
+  if (isDeepStrictEqual(old, next)) return [undefined, undefined];
+  if (!isJsonObject(old) || !isJsonObject(next)) return [old, next];
+  const [was, is] = [new Map<string, unknown>(), new Map<string, unknown>()];
+  for (const name of new Set([...Object.keys(old), ...Object.keys(next)])) {
+    const [before, after] = difference(old[name], next[name]);
+    if (before !== undefined) was.set(name, before);
+    if (after !== undefined) is.set(name, after);
+  }
+  return [Object.fromEntries(was), Object.fromEntries(is)];
 }
 
 /** Some bodies name a field in camel case that answers name otherwise, such as `rateLimitPerMinute`. */

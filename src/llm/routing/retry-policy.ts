@@ -37,7 +37,7 @@ export const retryLimits = {
   rateRetriesMax: 2,
   rateBackoffMs: 1000,
   backoffMs: 100,
-  /** A vendor that asks for a longer wait is waited for as after a rate limit. */
+  /** A vendor that asks for a longer wait is left for another target, or waited for if there is none. */
   patienceMs: 1000,
 } as const;
 
@@ -70,11 +70,17 @@ export function decideNext(failure: Failure): Decision {
     case 'overload':
     case 'transport':
     case 'nonsense':
-      return switchTo(failure, anyOther) ?? again(failure) ?? stop;
+      return (
+        switchTo(failure, otherModelOfSamePayer) ??
+        again(failure) ??
+        switchTo(failure, otherModel) ??
+        switchTo(failure, anyOther) ??
+        stop
+      );
   }
 }
 
-/** A failure of the vendor, and no other target: tries the same one once more. */
+/** A failure of the vendor, and no other model for it: tries the same target once more. */
 function again(failure: Failure): Decision | undefined {
   const { error } = failure;
   if (failure.retriesHere > 0 || error.neverRetry) return undefined;
@@ -106,6 +112,11 @@ function jittered(ms: number, chance: number): number {
 type Fits = (candidate: Target, failed: Target) => boolean;
 
 const anyOther: Fits = () => true;
+const otherModel: Fits = (candidate, failed) => candidate.model.id !== failed.model.id;
+/** The tenant's own key is asked again before the platform's quota pays. */
+const otherModelOfSamePayer: Fits = (candidate, failed) =>
+  otherModel(candidate, failed) &&
+  (failed.credential.payer !== 'tenant' || candidate.credential.payer === 'tenant');
 const otherKeyOfSameModel: Fits = (candidate, failed) =>
   candidate.model.id === failed.model.id && candidate.credential.id !== failed.credential.id;
 const largerWindow: Fits = (candidate, failed) => candidate.model.contextWindow > failed.model.contextWindow;

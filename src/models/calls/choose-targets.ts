@@ -31,7 +31,7 @@ export interface ChosenTargets {
   readonly plan: CallPlan;
   /** Set if the service chose the model. */
   readonly routing: Routing | undefined;
-  /** Replaces the vendor's refusal of a tenant's own key if only the tier excludes the platform's key. */
+  /** Replaces the vendor's refusal of a tenant's own key if the plan's tiers exclude the model from the platform's keys. */
   readonly tierRefusalOf: (model: CatalogueModel) => PlatformError | undefined;
 }
 
@@ -244,7 +244,7 @@ function unavailable(model: string): PlatformError {
 
 function outsideTiers({ id, tier }: CatalogueModel, { limits }: CallOrder): PlatformError {
   return new PlatformError('MODEL_TIER_RESTRICTED', {
-    message: `The model ${id} is of the tier ${tier}, which the plan ${limits.plan} does not include. Choose a model of ${modelTiersOf(limits.plan).join(' or ')}, or add a key of your own.`,
+    message: `The model ${id} is of the tier ${tier}, which the plan ${limits.plan} does not include. Choose a model of ${modelTiersOf(limits.plan).join(' or ')}, or add a key of your own that the vendor accepts.`,
     details: { model: id, tier, plan: limits.plan, allowed_tiers: modelTiersOf(limits.plan) },
   });
 }

@@ -17,7 +17,7 @@ import type { ModelCalls } from './model-calls.js';
 import { compatRefusals, payerHeaders, toNobody } from './replies.js';
 
 /** 2,048 inputs of a few thousand characters. */
-const bodyBytesMax = 8 * 1024 * 1024;
+const bodyBytesMax = 4 * 1024 * 1024;
 
 export function embeddingOperations(parts: { readonly calls: ModelCalls }): readonly Operation[] {
   return [

@@ -195,15 +195,26 @@ test('the next step after a failure depends on its class', (t) => {
   t.deepEqual(decide('rate', { index: 2 }, { retryAfterMs: 700 }), { kind: 'retry', afterMs: 700 });
   t.deepEqual(decide('rate', { index: 2 }, { neverRetry: true }), stop);
   t.deepEqual(decide('rate', { index: 2, retriesHere: 2 }), stop);
-  t.deepEqual(decide('overload'), { kind: 'switch', index: 1 });
-  t.deepEqual(decide('overload', {}, { retryAfterMs: 5000 }), { kind: 'switch', index: 1 });
+  t.deepEqual(decide('overload'), { kind: 'switch', index: 2 }, 'the next model');
+  t.deepEqual(decide('overload', {}, { retryAfterMs: 5000 }), { kind: 'switch', index: 2 });
+  const alone = { targets: targets.slice(0, 2) };
+  t.deepEqual(decide('overload', alone), { kind: 'retry', afterMs: 50 });
+  t.deepEqual(decide('overload', { ...alone, retriesHere: 1 }), { kind: 'switch', index: 1 });
+  const [own, platform] = [keyA, keyB].map((key, at) => ({
+    model: model(at === 0 ? 'openai.gpt-4o-mini' : 'openai.gpt-4.1'),
+    credential: { ...key, payer: at === 0 ? ('tenant' as const) : ('platform' as const) },
+  }));
+  const payers = { targets: [own!, platform!] };
+  t.deepEqual(decide('overload', payers), { kind: 'retry', afterMs: 50 }, "before the platform's quota pays");
+  t.deepEqual(decide('overload', { ...payers, retriesHere: 1 }), { kind: 'switch', index: 1 });
   t.deepEqual(
     decide('overload', { index: 2 }),
     { kind: 'retry', afterMs: 50 },
     'there is nobody else to ask',
   );
   t.deepEqual(decide('overload', { index: 2 }, { retryAfterMs: 5000 }), { kind: 'retry', afterMs: 5000 });
-  t.deepEqual(decide('overload', {}, { neverRetry: true }), { kind: 'switch', index: 1 });
+  t.deepEqual(decide('overload', {}, { neverRetry: true }), { kind: 'switch', index: 2 });
+  t.deepEqual(decide('overload', alone, { neverRetry: true }), { kind: 'switch', index: 1 });
   t.deepEqual(decide('transport', { index: 2, retriesHere: 1 }), stop);
   t.deepEqual(decide('nonsense', { retriesHere: 1, isOpen: ({ credential: { id } }) => id === 'b' }), {
     kind: 'switch',

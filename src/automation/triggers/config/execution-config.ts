@@ -76,7 +76,7 @@ export const splitConfig = named(
       .max(50_000)
       .optional()
       .describe(
-        'Default: 1500; without `split_config`, the length of the channel. A channel never gets a text that its vendor refuses.',
+        'Default: 1500; where `enabled` is not set, the length of the channel. A channel never gets a text that its vendor refuses.',
       ),
     max_chunks: z.int().min(1).max(50).optional(),
     chunk_strategy: z.enum(['paragraph', 'sentence', 'length']).default('paragraph'),
@@ -152,13 +152,14 @@ export function splitConfigOf(
   adapter: { readonly split_messages?: boolean | undefined; readonly max_messages?: number | undefined } = {},
 ) {
   const charsMax = receiver === undefined ? undefined : charsMaxOf[receiver];
-  const enabled = given.enabled ?? adapter.split_messages ?? charsMax !== undefined;
+  const isWanted = given.enabled ?? adapter.split_messages;
+  const enabled = isWanted ?? charsMax !== undefined;
   return {
     ...given,
     enabled,
     max_chunk_size: Math.min(
-      // The lengths of channels hold where nothing about splitting is configured.
-      given.max_chunk_size ?? (given.enabled === true ? undefined : charsMax) ?? chunkCharsDefault,
+      // The lengths of channels hold where splitting is not switched on by the configuration.
+      given.max_chunk_size ?? (isWanted === true ? undefined : charsMax) ?? chunkCharsDefault,
       charsRefusedBeyond[receiver ?? ''] ?? Infinity,
     ),
     max_chunks: given.max_chunks ?? adapter.max_messages ?? 10,

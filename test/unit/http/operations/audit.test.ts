@@ -35,16 +35,29 @@ test('changes hold what differs, without secrets and texts at any depth', (t) =>
   );
 });
 
-test('a change of a part is told as the whole before and after it', (t) => {
+test('a change of a part is told as that part before and after it', (t) => {
   const agent = { path: '/api/agents/:id', method: 'PATCH' } as const;
   const before = { llm_config: { model: 'auto', temperature: 1, max_tokens: 5 } };
   t.deepEqual(fieldChanges(agent, before, { llm_config: { temperature: 0.2, max_tokens: null } }), {
-    llm_config: {
-      old: { model: 'auto', temperature: 1, max_tokens: 5 },
-      new: { model: 'auto', temperature: 0.2 },
-    },
+    llm_config: { old: { temperature: 1, max_tokens: 5 }, new: { temperature: 0.2 } },
   });
   t.deepEqual(fieldChanges(agent, before, { llm_config: { temperature: 1 } }), {});
+});
+
+test('a change of a secret part is told without the part', (t) => {
+  const trigger = { path: '/api/triggers/:id', method: 'PATCH' } as const;
+  const before = { trigger_config: { auth: { type: 'signature' }, timeout_ms: 5 } };
+  t.deepEqual(fieldChanges(trigger, before, { trigger_config: { auth: { type: 'none' } } }), {
+    trigger_config: { old: {}, new: {} },
+  });
+});
+
+test('an object that a change replaces is told whole', (t) => {
+  const tenant = { path: '/api/tenants/:id', method: 'PATCH' } as const;
+  const aliases = { model_aliases: { a: 'x', b: 'y' } };
+  t.deepEqual(fieldChanges(tenant, aliases, { model_aliases: { a: 'x' } }), {
+    model_aliases: { old: { a: 'x', b: 'y' }, new: { a: 'x' } },
+  });
 });
 
 test('a field in camel case is compared with the one that the answer shows', (t) => {
