@@ -49,7 +49,14 @@ export class Readers {
     const waits = [...this.#readers].map(([follower, reader]) => {
       reader.barrier = this.#barrier;
       reader.turn.log.wake();
-      return new Promise<void>((resolve) => this.#waiting.set(follower, resolve));
+      // A change that overlaps an earlier one waits for the same reader: its confirmation answers both.
+      const earlier = this.#waiting.get(follower);
+      return new Promise<void>((resolve) => {
+        this.#waiting.set(follower, () => {
+          earlier?.();
+          resolve();
+        });
+      });
     });
     if (waits.length === 0) return;
     const timer = this.#time.after(passingMs, () => this.#cutWaiting());

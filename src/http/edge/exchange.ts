@@ -226,21 +226,23 @@ export class Exchange {
 
   /** Starts a streamed answer; `end` or `cut` must follow. */
   openStream(status: number, head: ReplyHead, opening: string): StreamWriter {
+    const response = this.#response;
+    // The client may have left while the answer was made. The native response refuses every call then; the writer is
+    // made all the same, so that its user learns of it and ends.
     if (!this.over) {
       this.status = status;
-      this.#response.cork(() => {
+      response.cork(() => {
         this.#writeHead(status, head);
-        if (opening !== '') this.#response.write(opening);
+        if (opening !== '') response.write(opening);
+      });
+      response.onWritable(() => {
+        // With a listener, the native side leaves it to the writer to flush its buffer. The writer may be idle for a long
+        // time, so this cork flushes it, and starts the idle time while some of the buffer is left.
+        response.cork(() => undefined);
+        this.#wake?.();
+        return true;
       });
     }
-    const response = this.#response;
-    response.onWritable(() => {
-      // With a listener, the native side leaves it to the writer to flush its buffer. The writer may be idle for a long
-      // time, so this cork flushes it, and starts the idle time while some of the buffer is left.
-      response.cork(() => undefined);
-      this.#wake?.();
-      return true;
-    });
     const goneSignal = (): AbortSignal => this.signal;
     return {
       get gone() {

@@ -5,7 +5,7 @@ import { systemPlatform } from '../../../../src/infra/platform/index.js';
 import { z } from 'zod';
 import { createRequestReporter } from '../../../../src/http/edge/index.js';
 import { createLog, Metrics, RecentErrors } from '../../../../src/infra/diagnostics/index.js';
-import { anyone, declare } from '../../../../src/http/operations/index.js';
+import { anyone, declare, eventStream } from '../../../../src/http/operations/index.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { startEdge } from '../../../support/servers/edge.js';
 
@@ -75,4 +75,34 @@ test('leaving before the body is complete, and before the answer, is client_clos
   t.like(JSON.parse(lines[0] ?? ''), { status: 499, code: 'client_closed' });
   t.regex(await metrics.text(), /operation="a\.body",status="499"\} 1/);
   t.deepEqual(recentErrors.metrics(), { total_errors: 0, by_type: {}, error_rate: 0 });
+});
+
+test('a client that leaves before its stream opens ends the stream', async (t) => {
+  const ran: boolean[] = [];
+  let began = false;
+  const edge = await startEdge([
+    declare({
+      ...common,
+      name: 'a.stream',
+      method: 'GET',
+      path: '/stream',
+      async handle({ signal }) {
+        began = true;
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+        return eventStream((writer) => {
+          ran.push(writer.gone.aborted);
+          return Promise.resolve();
+        });
+      },
+    }),
+  ]);
+  t.teardown(edge.close);
+  const socket = connect(edge.port, '127.0.0.1', () =>
+    socket.write('GET /stream HTTP/1.1\r\nHost: x\r\n\r\n'),
+  );
+  await eventually(() => began);
+  socket.destroy();
+  await eventually(() => edge.reports.length === 1);
+  t.deepEqual(ran, [true]);
+  t.is(edge.reports[0]?.failure, undefined);
 });

@@ -1,0 +1,41 @@
+import test from 'ava';
+import { VirtualTime } from '../../../../cluster/simulation/virtual-time.js';
+import { follow } from '../../../../src/conversations/sessions/event-reader.js';
+import { LiveTurn } from '../../../../src/conversations/sessions/live-turn.js';
+import { Readers } from '../../../../src/conversations/sessions/readers.js';
+import type { ExecutionRow } from '../../../../src/conversations/sessions/rows.js';
+
+const turnOf = (): LiveTurn => new LiveTurn({ id: 'e', status: 'running' } as ExecutionRow, 1);
+
+test('one confirmation answers two changes that overlap', async (t) => {
+  const time = new VirtualTime();
+  const readers = new Readers(time);
+  const reader = readers.enter('f', turnOf());
+  const dropped = Promise.all([readers.dropEverywhere(), readers.dropEverywhere()]);
+  readers.passed('f', reader.barrier);
+  await dropped;
+  t.false(reader.cut);
+});
+
+test('a reader far behind a retracted text gets all that is left, and the end', async (t) => {
+  const time = new VirtualTime();
+  const turn = turnOf();
+  for (let at = 0; at < 1_500; at += 1) turn.log.append({ type: 'delta', content: 'x' });
+  turn.mute();
+  turn.log.append({ type: 'phase', name: 'finish' });
+  turn.log.close();
+  const options = { turn, after: 0, follower: 'f', readers: new Readers(time), time, leaving: () => false };
+  const call = { signal: new AbortController().signal, ended: false };
+  const types: string[] = [];
+  const reading = (async () => {
+    for await (const { events } of follow(options, call as Parameters<typeof follow>[1]))
+      types.push(...events.map(({ id }) => String(id)));
+  })();
+  await time.advance(5_000);
+  await reading;
+  t.deepEqual(
+    types,
+    turn.visibleEvents().map(({ id }) => String(id)),
+  );
+  t.is(types.length, 1);
+});
