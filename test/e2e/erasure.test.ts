@@ -135,6 +135,29 @@ test('an erased session is in no table; the other sessions of its consumer stay'
   t.deepEqual(await tablesWith(databaseUrl, word), ['consumer_facts', 'consumers'], 'the profile alone');
 });
 
+test('a turn of a trigger that an erasure ends is not run again', async (t) => {
+  const word = marker();
+  const node = await nodeWithVendor(t, word);
+  const talk = await startConversations(node);
+  const slow = await talk.agent('sim.lorem-200-20');
+  const { client, bootstrap, databaseUrl } = node;
+  const access = { client, bootstrap: { ...bootstrap, agent_id: slow } };
+  const trigger = await createTrigger(access, {
+    session_strategy: { mode: 'derive', fields: ['from'] },
+    sender_access: { identity_field: 'from' },
+  });
+  const answered = sendSigned(access, trigger, { message: `slowly ${word}`, from: word });
+  const running = async (): Promise<boolean> =>
+    (await talk.get(`/api/v1/executions?agent_id=${slow}&status=running`)).data.length === 1;
+  await eventually(running, { what: 'the turn runs' });
+  const erased = await client.call('DELETE', `/api/v1/consumers/${word}`, { key: bootstrap.api_key });
+  t.is(erased.status, 200, erased.text);
+  const { json } = await answered;
+  t.is(json.agent_response, '', JSON.stringify(json));
+  t.deepEqual((await talk.get(`/api/v1/executions?agent_id=${slow}`)).data, []);
+  t.deepEqual(await tablesWith(databaseUrl, word), []);
+});
+
 test('a turn that runs during the erasure leaves no word', async (t) => {
   const word = marker();
   const node = await nodeWithVendor(t, word);

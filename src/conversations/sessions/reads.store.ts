@@ -290,7 +290,11 @@ export type ReadEnd = z.output<typeof endRow>;
 
 const endOfExecution: HotStatement<ReadEnd> = {
   name: 'end_of_execution',
-  text: 'select status, outcome, output, usage, latency_ms, error from executions where tenant_id = $1 and id = $2',
+  // A turn that an erasure ended has no row any more. Its id is kept for a day, so that nobody runs it again.
+  text: `select status, outcome, output, usage, latency_ms, error from executions where tenant_id = $1 and id = $2
+    union all
+    select 'cancelled', 'CANCELLED', null, null, null, null from erased_executions where tenant_id = $1 and id = $2
+    limit 1`,
   row: endRow,
 };
 
