@@ -12,10 +12,11 @@ begin
     insert into ended_by_erasure (tenant_id, id) values (old.tenant_id, old.id)
       on conflict (tenant_id, id) do update set only_previews = false;
   elsif old.finished_at > now() - interval '10 minutes' then
-    -- The summary that follows a turn is recorded after the turn's end.
+    -- The summary that follows a turn is recorded after the turn's end, and the answer to a trigger's message is put into
+    -- the outbox then.
     perform wait_for_calls_of_execution(old.id);
-    insert into ended_by_erasure (tenant_id, id, only_previews) values (old.tenant_id, old.id, true)
-      on conflict do nothing;
+    insert into ended_by_erasure (tenant_id, id) values (old.tenant_id, old.id)
+      on conflict (tenant_id, id) do update set only_previews = false;
   end if;
   return null;
 end

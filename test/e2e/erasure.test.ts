@@ -133,6 +133,31 @@ test('an erased session is in no table; the other sessions of its consumer stay'
     t.deepEqual(left, [], id);
   }
   t.deepEqual(await tablesWith(databaseUrl, word), ['consumer_facts', 'consumers'], 'the profile alone');
+  // An answer that is put into the outbox late finds the mark, also of a turn that had ended.
+  const owner = await ownerView(databaseUrl);
+  t.teardown(() => owner.end());
+  const { rows } = await owner.query('select only_previews from ended_by_erasure');
+  t.deepEqual(
+    rows.map(({ only_previews }) => only_previews),
+    [false, false, false, false],
+  );
+});
+
+test('a person who was only ever refused is erased too', async (t) => {
+  const word = marker();
+  const node = await nodeWithVendor(t, word);
+  const trigger = await createTrigger(node, {
+    session_strategy: { mode: 'derive', fields: ['from'] },
+    sender_access: { mode: 'whitelist', identity_field: 'from', identifiers: ['somebody'] },
+  });
+  t.is((await sendSigned(node, trigger, { message: `hear ${word}`, from: word })).status, 200);
+  const erase = () =>
+    node.client.call('DELETE', `/api/v1/consumers/${word}`, { key: node.bootstrap.api_key });
+  await eventually(async () => (await tablesWith(node.databaseUrl, word)).includes('executions'));
+  const erased = await erase();
+  t.like(erased.json.data, { sessions: 0, messages: 0, executions: 1 }, erased.text);
+  t.deepEqual(await tablesWith(node.databaseUrl, word), []);
+  t.is((await erase()).json.error, 'not_found');
 });
 
 test('a turn of a trigger that an erasure ends is not run again', async (t) => {

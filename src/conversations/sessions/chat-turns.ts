@@ -225,6 +225,6 @@ function sessionOf({ sessionId, derivedFrom }: Invocation, agentId: string): str
 
 /** The answer of an owner that no longer has the turn in memory: the store has the rest. */
 async function* finished() {
-  yield { events: [], deadlineInMs: 0, barrier: 0, elsewhere: true };
+  yield { events: [], deadlineInMs: 0, barrier: 0, elsewhere: true, after: 0 };
   return undefined;
 }

@@ -41,10 +41,19 @@ export async function eraseConsumer(
   const listed = (): Promise<readonly string[]> =>
     store.inTenant(scope, (tx) => sessionsOfConsumer(tx, key, batchMax));
   let batch = await listed();
-  if (batch.length === 0 && !(await isKnownConsumer(scope, key)))
-    throw new PlatformError('not_found', { message: 'The consumer was not found.' });
   const erased: ErasedCounts = { sessions: 0, messages: 0, executions: 0 };
   const by = actorOf(caller);
+  const eraseAllRefused = async (): Promise<void> => {
+    let refused = refusedMax;
+    while (refused === refusedMax) {
+      refused = await store.inTenant(scope, (tx) => eraseRefused(tx, key, refusedMax));
+      erased.executions += refused;
+    }
+  };
+  // Of a person who was refused nothing else may be there.
+  await eraseAllRefused();
+  if (batch.length === 0 && erased.executions === 0 && !(await isKnownConsumer(scope, key)))
+    throw new PlatformError('not_found', { message: 'The consumer was not found.' });
   while (batch.length > 0) {
     const waiting = [...batch];
     const eraseNext = async (): Promise<void> => {
@@ -65,11 +74,7 @@ export async function eraseConsumer(
     await Promise.all(Array.from({ length: sessionsAtOnce }, eraseNext));
     batch = await listed();
   }
-  let refused = refusedMax;
-  while (refused === refusedMax) {
-    refused = await store.inTenant(scope, (tx) => eraseRefused(tx, key, refusedMax));
-    erased.executions += refused;
-  }
+  await eraseAllRefused();
   const change = await store.inTenant(scope, (tx) => erasePerson(tx, { key, actor: by, erased }));
   if (change !== undefined) await feed.reached(change, settledWithinMs);
   return erased;

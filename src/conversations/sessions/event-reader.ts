@@ -12,7 +12,13 @@ const forwardingMs = 1_000;
 /** Events of one message to a reader: large enough to be cheap, small enough to share a link. */
 const eventsMax = 256;
 
-export const elsewhere = turnEventsToWire({ events: [], deadlineInMs: 0, barrier: 0, elsewhere: true });
+export const elsewhere = turnEventsToWire({
+  events: [],
+  deadlineInMs: 0,
+  barrier: 0,
+  elsewhere: true,
+  after: 0,
+});
 
 interface FollowOptions {
   readonly turn: LiveTurn;
@@ -34,6 +40,7 @@ export async function* follow(options: FollowOptions, call: Call): AsyncGenerato
   const grace = new ForwardingGrace(options.time, wake);
   try {
     let place = turn.log.placeAfter(after);
+    let last = after;
     let sentDeadlineAtMs: number | undefined;
     while (!call.ended) {
       checkReader(options, reader);
@@ -45,7 +52,8 @@ export async function* follow(options: FollowOptions, call: Call): AsyncGenerato
       const deadlineInMs = sentDeadlineAtMs === turn.deadlineAtMs ? 0 : deadlineIn(options);
       sentDeadlineAtMs = turn.deadlineAtMs;
       if (events.length > 0 || barrier > 0 || deadlineInMs > 0) {
-        yield turnEventsToWire({ events, deadlineInMs, barrier, elsewhere: false });
+        last = events.at(-1)?.id ?? last;
+        yield turnEventsToWire({ events, deadlineInMs, barrier, elsewhere: false, after: last });
       } else if (place < turn.log.events.length) {
         // All of this part was retracted; the rest is there already.
         continue;

@@ -44,6 +44,8 @@ export interface TurnEvents {
   readonly barrier: number;
   /** The turn has finished and its events are no longer in memory: the rest is in the store. */
   readonly elsewhere: boolean;
+  /** The id of the last event that the reader has with this message; 0 if it has none. */
+  readonly after: number;
 }
 
 /** Events of one of a session's turns, as a monitor gets them. */

@@ -83,12 +83,12 @@ export function sessionActor(commits: SessionCommits, parts: SessionActorParts):
       open: { lane: 'control', idempotent: true },
       run: {
         lane: 'control',
-        resume: (input, last) => ({ ...knownTurn(input), after: last.events.at(-1)?.id ?? input.after }),
+        resume: (input, last) => ({ ...knownTurn(input), after: readUntil(last) ?? input.after }),
       },
       accept: { lane: 'control', idempotent: true },
       follow: {
         lane: 'control',
-        resume: (input, last) => ({ ...input, after: last.events.at(-1)?.id ?? input.after }),
+        resume: (input, last) => ({ ...input, after: readUntil(last) ?? input.after }),
       },
       // The row holds the work: a repeated call does nothing if there is none.
       work: { idempotent: true },
@@ -106,6 +106,11 @@ export function sessionActor(commits: SessionCommits, parts: SessionActorParts):
     load: ({ group, key }) => ({ tenantId: group, sessionId: key }),
     create: (activation) => new SessionActor(activation, parts),
   });
+}
+
+/** The last event that a reader has. A message may hold none, and a process of version 0.1 does not tell it. */
+function readUntil({ after, events }: TurnEventsMessage): number | undefined {
+  return after === 0 ? events.at(-1)?.id : after;
 }
 
 class SessionActor {

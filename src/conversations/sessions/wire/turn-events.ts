@@ -81,6 +81,7 @@ export function turnEventsToWire(batch: TurnEvents): TurnEventsMessage {
     deadlineInMs: batch.deadlineInMs,
     barrier: batch.barrier,
     elsewhere: batch.elsewhere,
+    after: batch.after,
   };
 }
 
@@ -90,6 +91,7 @@ export function turnEventsFromWire(batch: RunResponse | FollowResponse): TurnEve
     deadlineInMs: batch.deadlineInMs,
     barrier: batch.barrier,
     elsewhere: batch.elsewhere,
+    after: batch.after,
   };
 }
 

@@ -91,7 +91,7 @@ class Owner implements PumpSource {
     });
     waiting.resolve({
       done: false,
-      value: { events, barrier: 0, deadlineInMs: 0, elsewhere: false, ...more },
+      value: { events, barrier: 0, deadlineInMs: 0, elsewhere: false, after: 0, ...more },
     });
   }
 

@@ -39,3 +39,20 @@ test('a reader far behind a retracted text gets all that is left, and the end', 
   );
   t.is(types.length, 1);
 });
+
+test('a message without events tells the last event that its reader has', async (t) => {
+  const time = new VirtualTime();
+  const readers = new Readers(time);
+  const turn = turnOf();
+  for (const content of ['a', 'b']) turn.log.append({ type: 'delta', content });
+  const options = { turn, after: 0, follower: 'f', readers, time, leaving: () => false };
+  const call = { signal: new AbortController().signal, ended: false };
+  const messages = follow(options, call as Parameters<typeof follow>[1]);
+  const first = (await messages.next()).value;
+  void readers.dropEverywhere();
+  const second = (await messages.next()).value;
+  t.is(first?.events.length, 2);
+  t.like(second, { events: [], barrier: 1 });
+  t.is(second?.after, turn.log.events.at(-1)?.id);
+  await messages.return(undefined);
+});

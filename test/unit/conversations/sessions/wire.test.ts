@@ -207,6 +207,7 @@ const batch: fc.Arbitrary<TurnEvents> = fc.record({
   deadlineInMs: smallAmount,
   barrier: amount,
   elsewhere: fc.boolean(),
+  after: amount,
 });
 
 test('events of a turn', (t) => {
@@ -353,7 +354,7 @@ test('a value that is not specified, and one of a later version, is refused by t
   }
 });
 
-const noEvents = { events: [], deadlineInMs: 0, barrier: 0, elsewhere: false };
+const noEvents = { events: [], deadlineInMs: 0, barrier: 0, elsewhere: false, after: 0 };
 
 test('a message without a part that every version sends is refused by the name of the part', (t) => {
   refused(t, 'RunRequest.turn', () => turnFromWire(undefined));
