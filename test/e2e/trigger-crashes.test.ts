@@ -22,14 +22,18 @@ const unfinished =
 const pending = (change: string): string =>
   `update deliveries set status = 'pending', finished_at = null, due_at = now() - interval '2 seconds', ${change}`;
 
-/** An execution that never was: the deletion of one takes its messages along. The client works in the role of a tenant. */
+/**
+ * An execution that never was: the deletion of one takes its messages along, and marks it as erased. The client works in
+ * the role of a tenant.
+ */
+const triggersOfDeletions = ['forget_inbox', 'remove_parts'];
 const neverReceived = [
   'reset role',
-  'alter table executions disable trigger forget_inbox',
+  ...triggersOfDeletions.map((name) => `alter table executions disable trigger ${name}`),
   'set role troupe_app',
   'delete from executions',
   'reset role',
-  'alter table executions enable trigger forget_inbox',
+  ...triggersOfDeletions.map((name) => `alter table executions enable trigger ${name}`),
   'set role troupe_app',
 ].join(';');
 
@@ -235,9 +239,9 @@ test.serial('a message that ended several processes is given up and reported', a
   });
   await first.stop();
   await owner.query('delete from deliveries');
-  await owner.query('alter table executions disable trigger forget_inbox');
+  for (const name of triggersOfDeletions) await owner.query(`alter table executions disable trigger ${name}`);
   await owner.query('delete from executions');
-  await owner.query('alter table executions enable trigger forget_inbox');
+  for (const name of triggersOfDeletions) await owner.query(`alter table executions enable trigger ${name}`);
   await owner.query(unfinished.replace('attempts = 1', 'attempts = 9'));
 
   await startTestNode(t, { databaseUrl: first.databaseUrl, dataDir: first.dataDir });
