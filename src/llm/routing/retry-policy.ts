@@ -85,7 +85,9 @@ function again(failure: Failure): Decision | undefined {
   const { error } = failure;
   if (failure.retriesHere > 0 || error.neverRetry) return undefined;
   const asked = error.retryAfterMs;
-  if (asked !== undefined && asked > retryLimits.patienceMs) return waitOut(failure);
+  if (asked !== undefined && asked > retryLimits.patienceMs) {
+    return switchTo(failure, otherModel) ?? switchTo(failure, anyOther) ?? waitOut(failure);
+  }
   const decision = retry(failure, Math.max(asked ?? 0, jittered(retryLimits.backoffMs, failure.chance)));
   return decision.kind === 'stop' ? undefined : decision;
 }

@@ -200,6 +200,9 @@ test('the next step after a failure depends on its class', (t) => {
   const alone = { targets: targets.slice(0, 2) };
   t.deepEqual(decide('overload', alone), { kind: 'retry', afterMs: 50 });
   t.deepEqual(decide('overload', { ...alone, retriesHere: 1 }), { kind: 'switch', index: 1 });
+  // The other key is asked rather than waited for, however long the vendor asks to wait.
+  for (const retryAfterMs of [5_000, 60_000])
+    t.deepEqual(decide('overload', alone, { retryAfterMs }), { kind: 'switch', index: 1 });
   const [own, platform] = [keyA, keyB].map((key, at) => ({
     model: model(at === 0 ? 'openai.gpt-4o-mini' : 'openai.gpt-4.1'),
     credential: { ...key, payer: at === 0 ? ('tenant' as const) : ('platform' as const) },
