@@ -1,5 +1,6 @@
 import { Cluster, Redis, type CommonRedisOptions } from 'ioredis';
 import { ClusterError } from '../../errors.js';
+import { sleep, type Time } from '../../time/time.js';
 import { parseRedisAddress } from './address.js';
 
 export type RedisConnection = Redis | Cluster;
@@ -11,11 +12,15 @@ export interface ConnectionSettings {
   readonly reconnectBaseMs: number;
   readonly reconnectMaxMs: number;
   readonly onError: (error: unknown) => void;
+  readonly time: Time;
+  /** Its abort closes the connection for good. */
+  readonly closed: AbortSignal;
 }
 
 /**
- * One connection. Commands are neither queued while it is down nor resent: a renewal that executes late would report
- * an outdated state. A server that answers nothing while its socket is open counts as lost after a few commands.
+ * One connection, until `closed`. Commands are neither queued while it is down nor resent: a renewal that executes late
+ * would report an outdated state. A server that answers nothing while its socket is open counts as lost after a few
+ * commands.
  */
 export function connectRedis(settings: ConnectionSettings, purpose: 'commands' | 'hints'): RedisConnection {
   const address = parseRedisAddress(settings.url);
@@ -35,7 +40,26 @@ export function connectRedis(settings: ConnectionSettings, purpose: 'commands' |
   };
   const connection = connectTo(address, options, retry);
   connection.on('error', settings.onError);
+  keepConnecting(connection, settings);
   return connection;
+}
+
+/**
+ * ioredis gives a connection up for good if it is told to reconnect while it asks a sentinel for the master. A failover
+ * does that: the promotion is published while each client of the dead master asks where it is now.
+ */
+function keepConnecting(
+  connection: RedisConnection,
+  { time, closed, reconnectMaxMs }: ConnectionSettings,
+): void {
+  const connectAgain = (): Promise<void> =>
+    sleep(time, reconnectMaxMs, closed).then(() => connection.connect());
+  connection.on('end', () => {
+    connectAgain().catch(() => {
+      // Closed meanwhile; or a failure that `error` reports, and that is retried by ioredis or after the next `end`.
+    });
+  });
+  closed.addEventListener('abort', () => connection.disconnect(), { once: true });
 }
 
 function connectTo(
@@ -58,6 +82,8 @@ function connectTo(
       name: address.name,
       sentinels: address.sentinels.map((host) => ({ ...host })),
       sentinelRetryStrategy: retry,
+      // Without a bound a sentinel that answers nothing holds the connection back while others would answer.
+      ...(options.connectTimeout === undefined ? {} : { sentinelCommandTimeout: options.connectTimeout }),
       failoverDetector: true,
       ...(isEncrypted ? { enableTLSForSentinelMode: true } : {}),
       lazyConnect: true,

@@ -37,6 +37,7 @@ const removalOutcomes = ['removed', 'refuted', 'more_votes', 'too_early', 'late'
  */
 export async function openRedisMembers(options: RedisMembersOptions): Promise<MemberStore> {
   const { url, config } = options;
+  const closing = new AbortController();
   const settings = {
     url,
     commandTimeoutMs: config.memberStoreTimeoutMs,
@@ -44,6 +45,8 @@ export async function openRedisMembers(options: RedisMembersOptions): Promise<Me
     reconnectBaseMs: config.reconnectBaseMs,
     reconnectMaxMs: Math.min(config.reconnectMaxMs, config.leaseRenewMs / 2),
     onError: (error: unknown) => options.onError?.(error),
+    time: options.time,
+    closed: closing.signal,
   };
   const leases = connectRedis(settings, 'commands');
   const others = connectRedis(settings, 'commands');
@@ -51,11 +54,11 @@ export async function openRedisMembers(options: RedisMembersOptions): Promise<Me
   const connections = [leases, others, hints];
   try {
     await Promise.all(connections.map((connection) => whenReady(connection, config.memberStoreStartMs)));
-    const store = new RedisMemberStore(options, leases, others, hints);
+    const store = new RedisMemberStore(options, leases, others, hints, closing);
     await store.listen();
     return store;
   } catch (error) {
-    for (const connection of connections) connection.disconnect();
+    closing.abort();
     throw error;
   }
 }
@@ -65,6 +68,7 @@ class RedisMemberStore implements MemberStore {
   readonly #leases: RedisConnection;
   readonly #others: RedisConnection;
   readonly #hints: RedisConnection;
+  readonly #closing: AbortController;
   readonly #listeners = new Set<() => void>();
   readonly #lateMaxMs: number;
   /** One for each connection: during a failover they may reach two servers. */
@@ -84,6 +88,7 @@ class RedisMemberStore implements MemberStore {
     leases: RedisConnection,
     others: RedisConnection,
     hints: RedisConnection,
+    closing: AbortController,
   ) {
     this.#random = random;
     this.#lateMaxMs = config.memberStoreTimeoutMs;
@@ -92,6 +97,7 @@ class RedisMemberStore implements MemberStore {
     this.#leases = leases;
     this.#others = others;
     this.#hints = hints;
+    this.#closing = closing;
     // One hash tag, so that all keys of a cluster are in one slot of a Redis Cluster.
     this.#members = `{troupe:${cluster}}:members`;
     this.#votes = `{troupe:${cluster}}:voices`;
@@ -182,7 +188,7 @@ class RedisMemberStore implements MemberStore {
 
   close(): Promise<void> {
     this.#listeners.clear();
-    for (const connection of [this.#leases, this.#others, this.#hints]) connection.disconnect();
+    this.#closing.abort();
     return Promise.resolve();
   }
 }

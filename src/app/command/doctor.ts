@@ -151,7 +151,7 @@ async function checkRedis({ redisUrl }: Settings): Promise<Finding> {
     };
   }
   try {
-    const { version, evictionPolicy, replicas, needsReplicas } = await examineRedis(redisUrl);
+    const { version, evictionPolicy, replicas, needsReplicas } = await examineRedis(redisUrl, systemTime);
     if (evictionPolicy !== 'noeviction') {
       return {
         what,

@@ -90,7 +90,7 @@ export async function requireDatabase(databaseUrl: string): Promise<void> {
 
 export async function requireRedis(redisUrl: string): Promise<void> {
   try {
-    await examineRedis(redisUrl);
+    await examineRedis(redisUrl, systemTime);
   } catch (error) {
     throw serviceProblem({ variable: 'REDIS_URL', url: redisUrl }, error);
   }

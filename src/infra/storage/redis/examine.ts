@@ -1,5 +1,5 @@
 // Collects facts about Redis for `troupe doctor`.
-import { connectRedis } from '../../../../cluster/index.js';
+import { connectRedis, type Time } from '../../../../cluster/index.js';
 
 export interface RedisFacts {
   readonly version: string;
@@ -13,8 +13,9 @@ export interface RedisFacts {
 
 const boundMs = 5_000;
 
-export async function examineRedis(redisUrl: string): Promise<RedisFacts> {
+export async function examineRedis(redisUrl: string, time: Time): Promise<RedisFacts> {
   let reason: unknown;
+  const closing = new AbortController();
   const redis = connectRedis(
     {
       url: redisUrl,
@@ -25,6 +26,8 @@ export async function examineRedis(redisUrl: string): Promise<RedisFacts> {
       onError: (error) => {
         reason = error;
       },
+      time,
+      closed: closing.signal,
     },
     'commands',
   );
@@ -36,7 +39,7 @@ export async function examineRedis(redisUrl: string): Promise<RedisFacts> {
       cause: error,
     });
   } finally {
-    redis.disconnect();
+    closing.abort();
   }
 }
 

@@ -56,6 +56,7 @@ export function openSharedValues(options: SharedValuesOptions): SharedValues {
     if (isWell) onProblem(error);
     isWell = false;
   };
+  const closing = new AbortController();
   const redis = connectRedis(
     {
       url: redisUrl,
@@ -64,6 +65,8 @@ export function openSharedValues(options: SharedValuesOptions): SharedValues {
       reconnectBaseMs: 100,
       reconnectMaxMs: 2_000,
       onError: failed,
+      time,
+      closed: closing.signal,
     },
     'commands',
   );
@@ -108,6 +111,6 @@ export function openSharedValues(options: SharedValuesOptions): SharedValues {
     },
     exchangeWindows: (node, counted) =>
       askForWindows<WindowsOfOthers | undefined>(() => exchangeWindows(redis, node, counted), undefined),
-    close: () => redis.disconnect(),
+    close: () => closing.abort(),
   };
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { clusterConfig } from '../../../../cluster/config.js';
@@ -123,6 +124,36 @@ test('with Sentinel the store reconnects to the promoted replica', async (t) => 
     throw error;
   }
   t.pass();
+});
+
+test('a store that is told to reconnect while it asks a sentinel for the master is used again', async (t) => {
+  const master = await PrivateRedis.start();
+  t.teardown(() => master.stop());
+  const sentinel = await PrivateRedis.start({ sentinelOf: master });
+  t.teardown(() => sentinel.stop());
+  const store = await open(t, `redis+sentinel://127.0.0.1:${sentinel.port}/troupe`, 'a');
+  await joined(store);
+  let hints = 0;
+  store.onChange(() => {
+    hints += 1;
+  });
+  sentinel.freeze();
+  await master.kill();
+  // The connections ask the frozen sentinel at the latest after their longest pause.
+  await delay(config.reconnectBaseMs * 4);
+  for (let count = 0; count < 8; count += 1) {
+    store.reconnect();
+    await delay(50);
+  }
+  await master.restart();
+  sentinel.thaw();
+  let renewals = 1;
+  const renewed = async (): Promise<boolean> => {
+    renewals += 1;
+    const renewal = await store.renew(lease('p1', renewals), undefined).catch(() => undefined);
+    return renewal?.renewed === true && hints > 0;
+  };
+  t.true(await eventually(renewed, { timeoutMs: 60_000, everyMs: 100, what: 'a renewal, and its hint' }));
 });
 
 test('a Redis that was killed and restarted is used again, with a new mark', async (t) => {
