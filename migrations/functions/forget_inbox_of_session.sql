@@ -3,6 +3,10 @@ create or replace function forget_inbox_of_session() returns trigger
   language plpgsql
 as $$
 begin
+  -- The parts of flushed buffers; the row that runs them has no payload.
+  delete from trigger_inbox where tenant_id = old.tenant_id and state = 'merged' and execution_id = any(array(
+    select execution_id from trigger_inbox
+    where tenant_id = old.tenant_id and session_id = old.id and state = 'running' and sealed = ''));
   delete from trigger_inbox where tenant_id = old.tenant_id and session_id = old.id and state = 'running';
   delete from trigger_inbox where tenant_id = old.tenant_id and session_id = old.id and state = 'buffered';
   delete from trigger_windows where tenant_id = old.tenant_id and session_id = old.id;

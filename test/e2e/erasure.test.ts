@@ -8,7 +8,13 @@ import { startConversations } from '../support/servers/conversations.js';
 import { startTestNode, type TestNode } from '../support/servers/node.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
-import { createTrigger, executionOf, sendSigned } from '../support/builders/triggers.js';
+import {
+  createTrigger,
+  endBuffers,
+  executionOf,
+  executionsOf,
+  sendSigned,
+} from '../support/builders/triggers.js';
 
 /** What names a conversation after its erasure: figures, cost, fences, and what was done to it. */
 const tablesWithFigures = /^(calls\w*|usage_rows|actors|audit_entries|changes|work_counts)$/;
@@ -156,6 +162,33 @@ test('a person who was only ever refused is erased too', async (t) => {
   await eventually(async () => (await tablesWith(node.databaseUrl, word)).includes('executions'));
   const erased = await erase();
   t.like(erased.json.data, { sessions: 0, messages: 0, executions: 1 }, erased.text);
+  t.deepEqual(await tablesWith(node.databaseUrl, word), []);
+  t.is((await erase()).json.error, 'not_found');
+});
+
+test('messages that wait in a buffer are erased before anything of the person is known', async (t) => {
+  const word = marker();
+  const node = await nodeWithVendor(t, word);
+  const trigger = await createTrigger(node, {
+    execution: {
+      mode: 'async',
+      callback: { url: 'https://receiver.example/' },
+      message_buffer: { enabled: true, window_ms: 60_000 },
+    },
+    session_strategy: { mode: 'derive', fields: ['room'] },
+    sender_access: { identity_field: 'from' },
+  });
+  const say = (from: string, message: string) => sendSigned(node, trigger, { message, from, room: 'hall' });
+  t.is((await say(word, `hear ${word}`)).status, 202);
+  t.is((await say('another', 'hear me')).status, 202);
+  const erase = () =>
+    node.client.call('DELETE', `/api/v1/consumers/${word}`, { key: node.bootstrap.api_key });
+  const erased = await erase();
+  t.like(erased.json.data, { sessions: 0, messages: 0, executions: 0 }, erased.text);
+  await endBuffers(node);
+  const ended = async () =>
+    (await executionsOf(node, trigger)).filter(({ status }) => status === 'completed');
+  await eventually(async () => (await ended()).length === 1, { what: 'the other message runs' });
   t.deepEqual(await tablesWith(node.databaseUrl, word), []);
   t.is((await erase()).json.error, 'not_found');
 });

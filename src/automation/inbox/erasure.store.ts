@@ -1,39 +1,73 @@
 import { z } from 'zod';
 import { sql, type TenantTransaction } from '../../infra/storage/index.js';
 
+/** The next sessions, by id, that have messages which no execution has received. */
+export async function sessionsThatWait(
+  tx: TenantTransaction,
+  after: string,
+  limit: number,
+): Promise<readonly string[]> {
+  const { tenantId } = tx.scope;
+  const rows = await tx.any(sql.typeAlias('id')`
+    select session_id as id from trigger_windows where tenant_id = ${tenantId} and session_id > ${after}
+    union
+    select session_id from trigger_inbox
+    where tenant_id = ${tenantId} and state = 'running' and session_id > ${after}
+    order by id limit ${limit}`);
+  return rows.map(({ id }) => id);
+}
+
 const acceptedRow = z.object({ seq: z.coerce.number(), sealed: z.instanceof(Buffer) });
 
-/** In the order of acceptance, after `after`. */
-export function acceptedOfSession(
+/** Their messages in the order of acceptance, after `after`; those of a flushed buffer too. */
+export function acceptedOfSessions(
   tx: TenantTransaction,
-  sessionId: string,
+  sessionIds: readonly string[],
   after: number,
   limit: number,
 ): Promise<readonly z.output<typeof acceptedRow>[]> {
+  const { tenantId } = tx.scope;
+  const sessions = sql.array([...sessionIds], 'uuid');
   return tx.any(sql.type(acceptedRow)`
     select seq, sealed from (
       select seq, sealed from trigger_inbox
-      where tenant_id = ${tx.scope.tenantId} and session_id = ${sessionId} and state = 'buffered' and seq > ${after}
+      where tenant_id = ${tenantId} and session_id = any(${sessions}) and state = 'buffered'
       union all
       select seq, sealed from trigger_inbox
-      where tenant_id = ${tx.scope.tenantId} and session_id = ${sessionId} and state = 'running' and seq > ${after}
+      where tenant_id = ${tenantId} and session_id = any(${sessions}) and state = 'running'
+      union all
+      select p.seq, p.sealed from trigger_inbox r
+        join trigger_inbox p on p.tenant_id = r.tenant_id and p.execution_id = r.execution_id and p.state = 'merged'
+      where r.tenant_id = ${tenantId} and r.session_id = any(${sessions}) and r.state = 'running' and r.sealed = ''
     ) accepted
-    where sealed <> '' order by seq limit ${limit}`);
+    where sealed <> '' and seq > ${after} order by seq limit ${limit}`);
 }
 
-/** By session too, which has an index. Rows that run in the meantime are found by their executions. */
+/** Each state by the index that finds it: by session, or by execution for the parts of a flushed buffer. */
 export async function forgetRows(
   tx: TenantTransaction,
-  sessionId: string,
+  sessionIds: readonly string[],
   seqs: readonly number[],
 ): Promise<void> {
   if (seqs.length === 0) return;
+  const { tenantId } = tx.scope;
+  const sessions = sql.array([...sessionIds], 'uuid');
+  const theirs = sql.fragment`seq = any(${sql.array([...seqs], 'int8')})`;
   await tx.query(sql.typeAlias('nothing')`
     delete from trigger_inbox
-    where tenant_id = ${tx.scope.tenantId} and session_id = ${sessionId} and state = 'buffered'
-      and seq = any(${sql.array([...seqs], 'int8')})`);
+    where tenant_id = ${tenantId} and session_id = any(${sessions}) and state = 'buffered' and ${theirs}`);
   await tx.query(sql.typeAlias('nothing')`
     delete from trigger_inbox
-    where tenant_id = ${tx.scope.tenantId} and session_id = ${sessionId} and state = 'running'
-      and seq = any(${sql.array([...seqs], 'int8')})`);
+    where tenant_id = ${tenantId} and session_id = any(${sessions}) and state = 'running' and ${theirs}`);
+  const flushed = sql.fragment`tenant_id = ${tenantId} and session_id = any(${sessions}) and state = 'running'
+    and sealed = ''`;
+  await tx.query(sql.typeAlias('nothing')`
+    delete from trigger_inbox
+    where tenant_id = ${tenantId} and execution_id = any(array(select execution_id from trigger_inbox where ${flushed}))
+      and state = 'merged' and ${theirs}`);
+  await tx.query(sql.typeAlias('nothing')`
+    delete from trigger_inbox r
+    where ${flushed} and not exists (
+      select from trigger_inbox p
+      where p.tenant_id = r.tenant_id and p.execution_id = r.execution_id and p.state = 'merged')`);
 }

@@ -4,20 +4,19 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
 import { spelled } from '../../http/operations/index.js';
 import { StoreError } from '../../infra/storage/index.js';
-import { deadlineOf } from '../outbox/replies/deadlines.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
-import type { LiveTrigger, LiveTriggers } from '../triggers/live-triggers.js';
-import type { TurnOrder, TurnOutcome, TurnPort } from '../triggers/ports.js';
+import type { LiveTriggers } from '../triggers/live-triggers.js';
+import type { TurnOutcome, TurnPort } from '../triggers/ports.js';
 import type { ClaimedWork } from '../../infra/claims/index.js';
 import { TurnWaits } from './session-turns.js';
 import { StartPacer } from './start-pacer.js';
 import { MessageCompletion, type MessageCompletionParts } from './message-completion.js';
 import { type ClaimedRow, messageClaims } from './inbox.store.js';
 import type { MessageRows } from './message-rows.js';
-import { channelOf, type InboxMessage } from '../messages/inbox-message.js';
-import { isPolled, requestsOf } from '../triggers/types/registry.js';
+import type { InboxMessage } from '../messages/inbox-message.js';
+import { orderOf } from './turn-order.js';
 import { fromAllowedSenders } from './allowed-senders.js';
-import { merged, type MessageSealer } from '../messages/message-payload.js';
+import { merged, type MessagePayload, type MessageSealer } from '../messages/message-payload.js';
 
 /** How long other nodes leave a row alone that runs here. */
 export const holdMs = 60_000;
@@ -37,6 +36,8 @@ const patienceMs = 3_600_000;
 const rescheduleMs = 2_000;
 /** The delay after the store had no capacity or was unreachable. */
 const storeAgainMs = 1_000;
+/** A message that waited for longer in memory is read again: it may have been erased, or another process may run it. */
+const freshMs = 5_000;
 /** A statement without an answer is stopped, or its connection lost, long before the last look. */
 const unknownLooksMax = 30;
 const claiming = 'claiming abandoned inbox messages';
@@ -53,6 +54,12 @@ export interface InboxRunnerParts {
   readonly time: Time;
   readonly scopeOf: (tenantId: string) => TenantScope;
   readonly report: (attempted: string, error: unknown) => void;
+}
+
+interface WaitingMessage {
+  readonly item: InboxMessage;
+  /** When this process had it from the store. */
+  readonly readAtMs: number;
 }
 
 const blocked: TurnOutcome = {
@@ -72,7 +79,7 @@ export class InboxRunner {
   readonly #parts: InboxRunnerParts;
   readonly #completion: MessageCompletion;
   readonly #running = new Map<string, Promise<TurnOutcome>>();
-  readonly #pacer: StartPacer<InboxMessage>;
+  readonly #pacer: StartPacer<WaitingMessage>;
   /** Messages that wait to start again after a store failure. */
   readonly #retries = new Set<InboxMessage>();
   readonly #timers = new Set<Timer>();
@@ -86,7 +93,7 @@ export class InboxRunner {
     this.#pacer = new StartPacer({
       time: parts.time,
       limits: turnsMax,
-      begin: (item) => this.#begin(item),
+      begin: (waiting) => this.#begin(waiting),
     });
   }
 
@@ -124,8 +131,12 @@ export class InboxRunner {
 
   /** Runs the message in the background. Its row has been written. */
   begin(item: InboxMessage): void {
-    if (this.#stopped || this.#running.has(item.executionId)) return;
-    this.#pacer.ask(item.scope.tenantId, item);
+    this.#ask({ item, readAtMs: this.#parts.time.monotonicMs() });
+  }
+
+  #ask(waiting: WaitingMessage): void {
+    if (this.#stopped || this.#running.has(waiting.item.executionId)) return;
+    this.#pacer.ask(waiting.item.scope.tenantId, waiting);
   }
 
   /**
@@ -154,9 +165,21 @@ export class InboxRunner {
     this.#timers.add(timer);
   }
 
-  #begin(item: InboxMessage): void {
-    if (this.#stopped || this.#running.has(item.executionId)) return;
-    void this.run(item).catch((error: unknown) => this.#afterFailure(item, error));
+  #begin(waiting: WaitingMessage): void {
+    if (this.#stopped || this.#running.has(waiting.item.executionId)) return;
+    void this.#runIfAccepted(waiting).catch((error: unknown) => this.#afterFailure(waiting, error));
+  }
+
+  async #runIfAccepted({ item, readAtMs }: WaitingMessage): Promise<void> {
+    const isFresh = this.#parts.time.monotonicMs() - readAtMs <= freshMs;
+    const { scope, row, executionId } = item;
+    if (isFresh || row === undefined) {
+      await this.run(item);
+      return;
+    }
+    const parts = await this.#parts.rows.ownParts(scope, row, executionId);
+    if (parts !== undefined)
+      await this.run({ ...item, work: await this.#workOf(scope, item.triggerId, parts) });
   }
 
   /**
@@ -195,14 +218,15 @@ export class InboxRunner {
   }
 
   /** No caller waits for the answer: retry later, or record an end that the owner can see. */
-  async #afterFailure(item: InboxMessage, error: unknown): Promise<void> {
+  async #afterFailure({ item, readAtMs }: WaitingMessage, error: unknown): Promise<void> {
     const { rows, report } = this.#parts;
     const { row, scope } = item;
+    const again = { item: { ...item, attempts: item.attempts + 1 }, readAtMs };
     if (row === undefined) return;
     try {
       if (error instanceof StoreError && (error.retryable || error.failure === 'outcome-unknown')) {
         report('running a message of a trigger', error);
-        this.#beginAgain({ ...item, attempts: item.attempts + 1 });
+        this.#beginAgain(again);
       } else if (!(error instanceof PlatformError)) {
         // The outcome is unknown: the row is claimed again, and the attempt counts.
         report('running a message of a trigger', error);
@@ -217,7 +241,7 @@ export class InboxRunner {
     } catch (cause) {
       report('rescheduling an inbox message', cause);
       // Nobody else takes it up before the end of its hold.
-      if (cause instanceof StoreError) this.#beginAgain({ ...item, attempts: item.attempts + 1 });
+      if (cause instanceof StoreError) this.#beginAgain(again);
     }
   }
 
@@ -225,12 +249,12 @@ export class InboxRunner {
    * Retry on this node. Left to the claim of abandoned rows, the message would wait for a minute and count as a lost
    * process.
    */
-  #beginAgain(item: InboxMessage): void {
-    this.#retries.add(item);
+  #beginAgain(waiting: WaitingMessage): void {
+    this.#retries.add(waiting.item);
     const timer = this.#parts.time.after(storeAgainMs, () => {
       this.#timers.delete(timer);
-      this.#retries.delete(item);
-      this.begin(item);
+      this.#retries.delete(waiting.item);
+      this.#ask(waiting);
     });
     this.#timers.add(timer);
   }
@@ -274,19 +298,27 @@ export class InboxRunner {
     }
   }
 
+  async #workOf(
+    scope: TenantScope,
+    triggerId: string,
+    parts: readonly Uint8Array[],
+  ): Promise<MessagePayload> {
+    const { live, seal, senderBlocks } = this.#parts;
+    const trigger = await live.get(triggerId);
+    return merged(
+      await fromAllowedSenders(senderBlocks, scope, seal.openEach(scope, parts)),
+      trigger?.parsed,
+    );
+  }
+
   async #inboxMessageOf(row: ClaimedRow): Promise<InboxMessage> {
-    const { live, seal, senderBlocks, scopeOf } = this.#parts;
-    const scope = scopeOf(row.tenant_id);
-    const trigger = await live.get(row.trigger_id);
+    const scope = this.#parts.scopeOf(row.tenant_id);
     return {
       scope,
       triggerId: row.trigger_id,
       sessionId: row.session_id,
       executionId: row.execution_id,
-      work: merged(
-        await fromAllowedSenders(senderBlocks, scope, seal.openEach(scope, row.parts)),
-        trigger?.parsed,
-      ),
+      work: await this.#workOf(scope, row.trigger_id, row.parts),
       row: { trigger_id: row.trigger_id, key: row.key, seq: row.seq },
       attempts: row.attempts,
       ageMs: row.age_ms,
@@ -302,7 +334,7 @@ export class InboxRunner {
   #held(): readonly string[] {
     return [
       ...this.#running.keys(),
-      ...Array.from(this.#pacer.waiting(), ({ executionId }) => executionId),
+      ...Array.from(this.#pacer.waiting(), ({ item: { executionId } }) => executionId),
       ...Array.from(this.#retries, ({ executionId }) => executionId),
     ];
   }
@@ -346,43 +378,4 @@ async function takenOrRefused(
     const { code, message } = error;
     return { turn: { ...blocked, outcome: 'FAILED', error: { code, message } }, record: 'failed' };
   }
-}
-
-/** Messages that a sender pushes (a webhook, a mail, a manual run) are counted and refused on arrival. */
-function isSent({ parsed }: LiveTrigger, row: InboxMessage['row']): boolean {
-  return row === undefined || !isPolled(parsed);
-}
-
-function orderOf(trigger: LiveTrigger, item: InboxMessage): TurnOrder {
-  const { scope, executionId, sessionId, work, attempts, row } = item;
-  const { parsed } = trigger;
-  return {
-    scope,
-    limits: trigger.limits,
-    executionId,
-    agentId: work.agentId ?? trigger.agentId,
-    sessionId,
-    triggerId: trigger.id,
-    message: work.message,
-    attachments: work.attachments ?? [],
-    context: work.context,
-    consumerKey: work.consumerKey,
-    sharesSession: work.shared ?? false,
-    otherConsumers: work.others ?? [],
-    consumerDisplayName: work.displayName,
-    channel: channelOf(parsed),
-    userId: work.userId,
-    keyId: work.keyId,
-    invokedBy: item.invokedBy,
-    deadlineMs: deadlineOf(
-      // Only a sender of requests may choose the longer deadline of async.
-      requestsOf(parsed)?.execution.mode ?? 'sync',
-      parsed.config.execution.timeout_ms,
-      parsed.config.timeout_ms,
-    ),
-    requestId: work.requestId,
-    traceparent: work.traceparent,
-    isCounted: isSent(trigger, row),
-    isRepeat: attempts > 1,
-  };
 }

@@ -175,6 +175,20 @@ export const partsOf: ReturnType<typeof sql.fragment> =
   select p.sealed from trigger_inbox p
   where p.tenant_id = i.tenant_id and p.execution_id = i.execution_id and p.state = 'merged' order by p.seq) end as parts`;
 
+/** Those of a running message of this execution that this process claims; undefined if there is none. */
+export async function ownParts(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  row: Pick<InboxRow, 'trigger_id' | 'key'>,
+  executionId: string,
+): Promise<readonly Buffer[] | undefined> {
+  const parts = await tx.maybeOneFirst(sql.type(z.object({ parts: z.array(z.instanceof(Buffer)) }))`
+    select ${partsOf} from trigger_inbox i
+    where i.tenant_id = ${tenantId} and i.trigger_id = ${row.trigger_id} and i.key = ${row.key} and i.state = 'running'
+      and i.execution_id = ${executionId} and i.claimed_by is not distinct from ${claimingProcess}`);
+  return parts ?? undefined;
+}
+
 const claimedRow = z.object({
   tenant_id: z.uuid(),
   trigger_id: z.uuid(),

@@ -11,6 +11,7 @@ import {
   endIfHeld,
   type InboxRow,
   markDone,
+  ownParts,
   ownPlace,
   releaseOwnClaims,
   renewClaims,
@@ -41,6 +42,8 @@ export interface MessageRows {
   deleteOld(rowsMax: number): Promise<number>;
   /** The position of a message of this execution that this process claims; null if there is none. */
   ownPlace(scope: TenantScope, row: RowKey, executionId: string): Promise<number | null>;
+  /** The sealed payloads of a message of this execution that this process claims; undefined if there is none. */
+  ownParts(scope: TenantScope, row: RowKey, executionId: string): Promise<readonly Uint8Array[] | undefined>;
   /** Puts off a message whose claim is this process's. */
   reschedule(scope: TenantScope, row: RowKey, pauseMs: number): Promise<void>;
   setAnswerCut(scope: TenantScope, executionId: string): Promise<void>;
@@ -66,6 +69,8 @@ export function messageRows(store: Store): MessageRows {
     deleteOld: (rowsMax) => store.directory((tx) => deleteOld(tx, rowsMax)),
     ownPlace: (scope, row, executionId) =>
       store.inTenant(scope, (tx) => ownPlace(scope, tx, row, executionId)),
+    ownParts: (scope, row, executionId) =>
+      store.inTenant(scope, (tx) => ownParts(scope, tx, row, executionId)),
     reschedule: (scope, row, pauseMs) => store.inTenant(scope, (tx) => reschedule(scope, tx, row, pauseMs)),
     setAnswerCut: (scope, executionId) => store.inTenant(scope, (tx) => setAnswerCut(tx, executionId)),
     end: (scope, { row, execution, failure, reply, kept }) =>

@@ -18,8 +18,8 @@ export interface ConsumerErasureParts {
   readonly sessions: Pick<Sessions, 'erasePerson'>;
   readonly isKnownConsumer: (scope: TenantScope, consumerKey: string) => Promise<boolean>;
   readonly erasePerson: ConsumersSubject['erasePerson'];
-  /** Deletes the person's messages to the session that triggers have accepted and no execution has received. */
-  readonly forgetAccepted: (scope: TenantScope, sessionId: string, consumerKey: string) => Promise<void>;
+  /** Deletes the person's messages that triggers have accepted and no execution has received. Returns how many. */
+  readonly forgetAccepted: (scope: TenantScope, consumerKey: string) => Promise<number>;
 }
 
 export interface ErasedCounts {
@@ -50,9 +50,11 @@ export async function eraseConsumer(
       erased.executions += refused;
     }
   };
-  // Of a person who was refused nothing else may be there.
+  // Of a person who was refused, or whose first message waits, nothing else may be there.
   await eraseAllRefused();
-  if (batch.length === 0 && erased.executions === 0 && !(await isKnownConsumer(scope, key)))
+  const accepted = await forgetAccepted(scope, key);
+  const isKnown = batch.length > 0 || erased.executions > 0 || accepted > 0;
+  if (!isKnown && !(await isKnownConsumer(scope, key)))
     throw new PlatformError('not_found', { message: 'The consumer was not found.' });
   while (batch.length > 0) {
     const waiting = [...batch];
@@ -63,7 +65,6 @@ export async function eraseConsumer(
           await countsOfSession(tx, sessionId),
           await countsOfPerson(tx, sessionId, key),
         ]);
-        await forgetAccepted(scope, sessionId, key);
         const isGone = await sessions.erasePerson(scope, sessionId, key, by);
         const counts = isGone ? whole : own;
         erased.sessions += isGone ? 1 : 0;

@@ -239,8 +239,19 @@ export const claims = [
       {
         id: 'store-failure-loses-a-message',
         rule: 'A message that met a store failure runs again here.',
-        find: `        this.#beginAgain({ ...item, attempts: item.attempts + 1 });`,
-        replace: ``,
+        find: `        this.#beginAgain(again);
+      } else if`,
+        replace: `      } else if`,
+      },
+      {
+        id: 'erased-message-runs',
+        rule: 'A message that waited in memory gets no turn if its row is gone.',
+        find: `    if (parts !== undefined)
+`,
+        replace: `    if (parts === undefined) await this.run(item);
+    else
+`,
+        tests: ['test/unit/automation/store-away.test.ts'],
       },
       {
         id: 'refused-message-given-up',

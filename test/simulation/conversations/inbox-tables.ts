@@ -147,6 +147,11 @@ export class InboxTables {
     return row?.accepted.execution_id === executionId ? row.seq : null;
   }
 
+  ownParts(process: string, key: RowKey, executionId: string): readonly Buffer[] | undefined {
+    const row = this.#heldBy(process, key);
+    return row?.accepted.execution_id === executionId ? [row.accepted.sealed] : undefined;
+  }
+
   /** False if another process holds it. */
   endIfHeld(process: string, key: RowKey): boolean {
     const row = this.#heldBy(process, key);

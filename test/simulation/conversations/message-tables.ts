@@ -85,6 +85,8 @@ export class MessageTables {
       deleteOld: (rowsMax) => store(() => inbox.deleteOld(rowsMax)),
       ownPlace: ({ tenantId }, row, id) =>
         store(() => inbox.ownPlace(process, withTenant(tenantId, row), id)),
+      ownParts: ({ tenantId }, row, id) =>
+        store(() => inbox.ownParts(process, withTenant(tenantId, row), id)),
       reschedule: ({ tenantId }, row, pauseMs) =>
         store(() => inbox.reschedule(process, withTenant(tenantId, row), pauseMs)),
       setAnswerCut: () => Promise.reject(new Error('no simulated caller waits for an answer')),

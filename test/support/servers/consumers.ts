@@ -66,7 +66,7 @@ export async function startConsumers(database: FileDatabase): Promise<ConsumersB
     feed,
     sessions: { erasePerson: () => Promise.reject(new Error('No session runs here.')) },
     isKnownConsumer: (scope, key) => subject.isKnown(scope, key),
-    forgetAccepted: () => Promise.resolve(),
+    forgetAccepted: () => Promise.resolve(0),
     erasePerson: (tx, erasure) => subject.erasePerson(tx, erasure),
   });
   const edge = await startEdge([...subject.operations, ...sessions], {

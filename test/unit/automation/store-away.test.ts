@@ -18,6 +18,8 @@ import type { TurnOrder } from '../../../src/automation/triggers/ports.js';
 const id = '00000000-0000-4000-8000-000000000001';
 const scope = tenantScope(id);
 
+const sealer = new MessageSealer(createSealer({ masterKey: randomBytes(32), random: systemPlatform.random }));
+
 const item: InboxMessage = {
   scope,
   triggerId: id,
@@ -37,6 +39,7 @@ function runner(
 ) {
   const timers: { readonly ms: number; readonly action: () => void }[] = [];
   const asked: string[] = [];
+  let nowMs = 0;
   const refused = (what: string) => () => {
     asked.push(what);
     return Promise.reject(new StoreError('overloaded', 'everybody waits'));
@@ -64,6 +67,7 @@ function runner(
       releaseOwnClaims: refused('the end of claims'),
       deleteOld: refused('old messages'),
       ownPlace: refused('a place'),
+      ownParts: refused('a payload'),
       reschedule: refused('a pause'),
       setAnswerCut: refused('a cut answer'),
       end: refused('an end'),
@@ -75,11 +79,12 @@ function runner(
     senderBlocks: { isDenied: () => false },
     turns: { runTurn, outcomeOf: async () => undefined },
     sender: { finish: () => Promise.reject(new Error('nothing ends')), announce: () => undefined },
-    seal: new MessageSealer(createSealer({ masterKey: randomBytes(32), random: systemPlatform.random })),
+    seal: sealer,
     plainTexts: (_, text) => text,
     ids: systemPlatform.ids,
     time: {
       ...systemTime,
+      monotonicMs: () => nowMs,
       after: (ms, action) => {
         timers.push({ ms, action });
         return { cancel: () => undefined };
@@ -97,7 +102,10 @@ function runner(
     timer?.action();
     await new Promise((resolve) => setImmediate(resolve));
   };
-  return { made, fire, asked };
+  const pass = (ms: number): void => {
+    nowMs += ms;
+  };
+  return { made, fire, pass, asked };
 }
 
 test('a message that finds the store full stays queued and starts again shortly', async (t) => {
@@ -136,6 +144,39 @@ test('a message whose commit is unknown runs once its row is found', async (t) =
   await fire(1_000);
   t.is(orders.length, 1);
   t.true(orders[0]?.isRepeat);
+});
+
+test('a message that waited in memory runs only if it is still accepted', async (t) => {
+  const orders: TurnOrder[] = [];
+  const runTurn = async (order: TurnOrder): Promise<never> => {
+    orders.push(order);
+    throw new StoreError('overloaded', 'everybody waits');
+  };
+  const sealed = sealer.seal(scope, { ...item.work, message: 'what is left' });
+  const answers = [[sealed], new StoreError('unavailable', 'away'), undefined];
+  const { made, fire, pass } = runner(t, runTurn, {
+    ownParts: async () => {
+      const answer = answers.shift();
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+  });
+  made.begin(item);
+  await new Promise((resolve) => setImmediate(resolve));
+  await fire(1_000);
+  t.is(orders.length, 2, 'it is fresh');
+  pass(6_000);
+  await fire(1_000);
+  t.deepEqual(
+    orders.map(({ message }) => message),
+    ['hello', 'hello', 'what is left'],
+  );
+  await fire(1_000);
+  t.is(answers.length, 1, 'the store was asked, and away');
+  await fire(1_000);
+  t.is(answers.length, 0);
+  await fire(1_000);
+  t.is(orders.length, 3, 'erased meanwhile: it is not tried again');
 });
 
 test('claims of which no answer came are given up, except those on what runs here', async (t) => {
