@@ -3,7 +3,7 @@
  * owner stays silent. Unsent events stay in a queue of this class, so that text that a change of the control mode
  * retracts can still be dropped.
  */
-import type { Time } from '../../../cluster/index.js';
+import { type Time, within } from '../../../cluster/index.js';
 import { keepAliveComment, keepAliveMs, transportExpiry } from '../invocation/index.js';
 import type { StreamWriter } from '../../http/operations/index.js';
 import type { TurnEvents } from './requests.js';
@@ -11,6 +11,8 @@ import { type EventText, textOf } from './turn-log.js';
 
 /** Above this, reading from the actor pauses until the client has taken some of the queue. */
 const queueBytesMax = 1024 * 1024;
+/** After this the owner no longer waits for the confirmation that retracted text was dropped. */
+const passingMs = 1_000;
 /** The stream of a turn that waits for a person stays open this long; its client continues it later. */
 const waitingMs = 5 * 60_000;
 /** How long an owner may stay silent after the turn's deadline. */
@@ -102,7 +104,11 @@ export class EventPump {
         for (const event of events) this.#enqueue(textOf(event));
         if (barrier > 0) {
           // The events of this message may be shown, but only before the owner confirms the change.
-          await this.#flushed();
+          if (!(await this.#flushedInTime())) {
+            // The connection holds text that a person has retracted since.
+            this.#writer.cut?.();
+            return 'broken';
+          }
           source.confirmDropped(barrier);
         }
         if (deadlineInMs > 0) this.#watchDeadline(deadlineInMs);
@@ -156,6 +162,11 @@ export class EventPump {
 
   async #flushed(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing;
+  }
+
+  #flushedInTime(): Promise<boolean> {
+    const flushed = this.#flushed().then(() => true);
+    return within(this.#time, passingMs, flushed, () => false);
   }
 
   #dropText(): void {

@@ -41,6 +41,7 @@ export function visitorWriter(writer: StreamWriter): StreamWriter {
       return frames === '' || writer.write(frames);
     },
     drained: () => writer.drained(),
+    cut: () => writer.cut?.(),
     get gone() {
       return writer.gone;
     },

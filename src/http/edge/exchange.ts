@@ -264,6 +264,7 @@ export class Exchange {
             resolve();
           };
         }),
+      cut: () => this.cut(),
     };
   }
 

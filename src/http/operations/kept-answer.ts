@@ -102,6 +102,10 @@ class Copy implements StreamWriter {
     return this.#writer.drained();
   }
 
+  cut(): void {
+    this.#writer.cut?.();
+  }
+
   failed(): void {
     this.#parts = undefined;
     this.#writer.failed?.();

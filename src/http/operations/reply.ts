@@ -52,6 +52,8 @@ export interface StreamWriter {
   write(chunk: string | Uint8Array): boolean;
   /** Resolves when the buffer has room again, and also when the reader has disconnected. */
   drained(): Promise<void>;
+  /** Closes the connection and drops what its buffer holds: nothing of that may reach the reader any more. */
+  cut?(): void;
   /** The stream ends with an error of its own form, so it is no answer to keep. */
   failed?(): void;
   /** Aborts when the reader disconnects. */

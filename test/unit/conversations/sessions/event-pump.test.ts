@@ -13,6 +13,7 @@ class SlowClient {
   #wake: (() => void) | undefined;
   /** Takes everything at once from now on. */
   isFast = false;
+  isCut = false;
 
   get gone(): AbortSignal {
     return this.#leaving.signal;
@@ -48,6 +49,11 @@ class SlowClient {
   leave(): void {
     this.#leaving.abort();
     this.read();
+  }
+
+  cut(): void {
+    this.isCut = true;
+    this.leave();
   }
 }
 
@@ -158,6 +164,22 @@ test('unsent text of a slow client is dropped at the barrier, which is passed wh
   await running;
   t.is(client.types.at(-1), 'done');
   t.true(pump.isDone);
+});
+
+test('the connection of a client that does not take what comes before the barrier in time is closed', async (t) => {
+  const { client, owner, running, pump, time } = start();
+  await owner.say(['metadata', 'delta']);
+  await eventually(() => client.isWaitedFor);
+  await owner.say(['status'], { barrier: 7 });
+  await eventually(() => owner.asked === 2 && !owner.isRead);
+  time.advance(999);
+  t.false(client.isCut);
+  time.advance(1);
+  await running;
+  t.true(client.isCut);
+  t.deepEqual(owner.passedBarriers, [], 'the owner no longer waits for it');
+  t.deepEqual(client.types, ['metadata', 'delta']);
+  t.false(pump.isDone);
 });
 
 test('an owner is not read further while a megabyte waits for a slow client', async (t) => {
