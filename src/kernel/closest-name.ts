@@ -2,13 +2,17 @@ import leven from 'leven';
 
 /** Typing errors are mostly one or two letters; a name that differs by more than a third is another name. */
 const differenceMax = 3;
+/** Longer ones are no names, and comparing two takes the product of their lengths. */
+const charsMax = 100;
 
 /** The known names that a mistyped one may mean, nearest first. */
 export function closestNames(given: string, known: Iterable<string>, most: number): readonly string[] {
+  if (given.length > charsMax) return [];
   const name = given.toLowerCase();
   const room = Math.min(differenceMax, Math.floor(name.length / 3));
   const near: { readonly candidate: string; readonly difference: number }[] = [];
   for (const candidate of known) {
+    if (Math.abs(candidate.length - name.length) > room) continue;
     const difference = differenceOf(name, candidate.toLowerCase(), room + 1);
     if (difference <= room) near.push({ candidate, difference });
   }
@@ -51,7 +55,7 @@ export function askedBack(names: readonly string[]): string {
 
 /** For lists that always name somebody. Relative to the length, since short names are near to everything; a common beginning counts more than the rest. */
 export function relativeDistance(given: string, known: string): number {
-  const [one, other] = [given.toLowerCase(), known.toLowerCase()];
+  const [one, other] = [given.slice(0, charsMax).toLowerCase(), known.toLowerCase()];
   let common = 0;
   while (common < one.length && one[common] === other[common]) common += 1;
   return (leven(one, other) - common / 2) / Math.max(1, one.length, other.length);

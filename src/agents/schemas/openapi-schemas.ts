@@ -9,6 +9,10 @@ import { isJsonObject, type JsonObject } from '../../http/operations/index.js';
 const depthMax = 12;
 const nodesMax = 5_000;
 const stepsMax = 20;
+const referencesMax = 10_000;
+const referenceCharsMax = 2_000;
+/** A text to which many places refer counts in each, since the tool has it in each. */
+const charsMax = 1_000_000;
 
 const mapKeywords = new Set(['properties', 'patternProperties']);
 const listKeywords = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems']);
@@ -19,6 +23,8 @@ const dropped = new Set(['nullable', 'discriminator', 'xml', 'externalDocs', 'ex
 export class OpenApiSchemas {
   readonly #document: JsonObject;
   #nodes = 0;
+  #references = 0;
+  #chars = 0;
 
   constructor(document: JsonObject) {
     this.#document = document;
@@ -42,7 +48,7 @@ export class OpenApiSchemas {
     if (this.#nodes > nodesMax) {
       throw invalidField('openapi.document', `describes the operation with more than ${nodesMax} schemas`);
     }
-    if (!isJsonObject(schema)) return schema;
+    if (!isJsonObject(schema)) return this.#counted(schema);
     const { $ref: reference, ...beside } = schema;
     if (typeof reference !== 'string') return open.length > depthMax ? {} : this.#plain(schema, open);
     if (open.includes(reference) || open.length > depthMax) return {};
@@ -57,7 +63,8 @@ export class OpenApiSchemas {
       if (mapKeywords.has(keyword) && isJsonObject(value)) plain[keyword] = this.#map(value, open);
       else if (listKeywords.has(keyword) && Array.isArray(value))
         plain[keyword] = value.map((one: unknown) => this.whole(one, open));
-      else plain[keyword] = schemaKeywords.has(keyword) ? this.whole(value, open) : value;
+      else if (schemaKeywords.has(keyword)) plain[keyword] = this.whole(value, open);
+      else plain[keyword] = this.#counted(value);
     }
     return limitsOf(nullableOf(schema, plain));
   }
@@ -68,8 +75,21 @@ export class OpenApiSchemas {
     );
   }
 
+  #counted(value: unknown): unknown {
+    this.#chars += charsIn(value, charsMax - this.#chars);
+    if (this.#chars > charsMax)
+      throw invalidField('openapi.document', `describes the operation with more than ${charsMax} characters`);
+    return value;
+  }
+
   /** Nothing outside of the document is fetched. */
   #at(reference: string): unknown {
+    this.#references += 1;
+    if (this.#references > referencesMax || reference.length > referenceCharsMax)
+      throw invalidField(
+        'openapi.document',
+        `must have at most ${referencesMax} references to follow, of ${referenceCharsMax} characters each`,
+      );
     if (!reference.startsWith('#/')) {
       throw invalidField('openapi.document', `refers to ${reference.slice(0, 200)}, which is not part of it`);
     }
@@ -86,6 +106,18 @@ export class OpenApiSchemas {
     }
     return value;
   }
+}
+
+/** The characters of the value as JSON, or a number above `room`. */
+function charsIn(value: unknown, room: number): number {
+  if (typeof value === 'string') return value.length + 2;
+  if (typeof value !== 'object' || value === null) return 5;
+  let chars = 2;
+  for (const [name, member] of Object.entries(value)) {
+    chars += name.length + charsIn(member, room - chars);
+    if (chars > room) break;
+  }
+  return chars;
 }
 
 function decoded(step: string): string {

@@ -8,6 +8,9 @@ import { OpenApiSchemas } from './openapi-schemas.js';
 const methods = ['get', 'post', 'put', 'patch', 'delete'] as const;
 const nameCharsMax = 64;
 const descriptionCharsMax = 4_000;
+const addressCharsMax = 2_000;
+/** Of the document's operations, those that a mistyped name is compared with. */
+const comparedMax = 1_000;
 
 export const openApiSource = z.object({
   document: z
@@ -87,7 +90,10 @@ function operationOf(
   );
   if (found !== undefined) return found;
   if (id === undefined) throw invalidField('openapi.path', 'has no operation of this method in the document');
-  const known = all.map(({ operation }) => textOf(operation['operationId'])).filter((name) => name !== '');
+  const known = all
+    .map(({ operation }) => textOf(operation['operationId']))
+    .filter((name) => name !== '')
+    .slice(0, comparedMax);
   throw invalidField('openapi.operation_id', `names no operation of the document.${didYouMean(id, known)}`);
 }
 
@@ -222,15 +228,25 @@ function serverOf({ document, server }: Source, { item, operation }: Operation):
     Array.isArray(servers) ? (servers as unknown[]) : [],
   );
   const base = server ?? (isJsonObject(named[0]) ? addressOf(named[0]) : '');
+  refuseLongAddress(base);
   if (/^https?:\/\//i.test(base)) return base.replace(/\/+$/, '');
   throw invalidField('openapi.server', 'is required: the document names no absolute address of a server');
 }
 
 function addressOf({ url, variables }: JsonObject): string {
-  return textOf(url).replaceAll(/\{([^{}]+)\}/g, (_, name: string) => {
+  const template = textOf(url);
+  refuseLongAddress(template);
+  return template.replaceAll(/\{([^{}]+)\}/g, (_, name: string) => {
     const variable = isJsonObject(variables) ? variables[name] : undefined;
-    return isJsonObject(variable) ? textOf(variable['default']) : '';
+    const value = isJsonObject(variable) ? textOf(variable['default']) : '';
+    refuseLongAddress(value);
+    return value;
   });
+}
+
+function refuseLongAddress(address: string): void {
+  if (address.length > addressCharsMax)
+    throw invalidField('openapi.server', `must have at most ${addressCharsMax} characters`);
 }
 
 function nameOf({ method, path, operation }: Operation): string {

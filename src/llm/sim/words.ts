@@ -1,7 +1,14 @@
 /** Words with the preceding blanks, so that the joined pieces equal the text. */
 export function wordPieces(text: string): string[] {
-  const pieces = text.match(/\s*\S+/g) ?? [];
-  const trailing = /\s+$/.exec(text)?.[0] ?? '';
+  const pieces: string[] = [];
+  let end = 0;
+  // The pattern begins with a letter: one that begins with blanks tries each of a long row of them.
+  for (const word of text.matchAll(/\S+/g)) {
+    const next = word.index + word[0].length;
+    pieces.push(text.slice(end, next));
+    end = next;
+  }
+  const trailing = text.slice(end);
   const last = pieces.pop();
   if (last === undefined) return trailing === '' ? [] : [trailing];
   return [...pieces, last + trailing];

@@ -87,16 +87,24 @@ export function parsedAnswer(text: string): unknown {
   return jsonIn(text)?.value;
 }
 
-const fence = /^```(?:json)?\s*\n([\s\S]*?)\n?\s*```$/;
-
 /** Models without a mode for schemas often wrap their JSON in a fence. */
 function jsonIn(text: string): { readonly text: string; readonly value: unknown } | undefined {
-  const bare = text.trim();
-  const json = fence.exec(bare)?.[1] ?? bare;
+  const json = withoutFence(text.trim());
   try {
     return { text: json, value: JSON.parse(json) as unknown };
   } catch {
     // Not JSON: the answer does not fit.
     return undefined;
   }
+}
+
+const fence = '```';
+
+/** By position, since a pattern that skips blanks at both ends takes cubic time for an answer of blank lines. */
+function withoutFence(text: string): string {
+  const lineEnd = text.indexOf('\n');
+  if (lineEnd === -1 || lineEnd + fence.length >= text.length || !text.endsWith(fence)) return text;
+  const opening = text.slice(0, lineEnd).trimEnd();
+  const isFence = opening === fence || opening === `${fence}json`;
+  return isFence ? text.slice(lineEnd + 1, -fence.length).trim() : text;
 }

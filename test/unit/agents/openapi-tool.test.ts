@@ -199,3 +199,55 @@ test('a schema of very many schemas is refused', (t) => {
     message: /more than 5000 schemas/,
   });
 });
+
+test('a document that is made to be slow or to grow is refused at once', (t) => {
+  const startedMs = performance.now();
+  const get = { parameters: [{ name: 'q', in: 'query', schema: { $ref: '#/components/schemas/A' } }] };
+  const source = (more: object, of: object = get) => ({
+    document: {
+      openapi: '3.1.0',
+      servers: [{ url: 'https://api.example.com' }],
+      paths: { '/x': { get: of } },
+      ...more,
+    },
+    path: '/x',
+    method: 'get',
+  });
+  const refused = (given: unknown, issue: RegExp): void => {
+    const error = t.throws(() => toolFromOpenApi(given), { instanceOf: PlatformError });
+    t.regex(error?.message ?? '', issue);
+  };
+  refused(
+    source({ servers: [{ url: `https://a${'/'.repeat(300_000)}b` }] }, {}),
+    /^openapi.server: must have at most 2000/,
+  );
+  const variables = { x: { default: 'y'.repeat(100_000) } };
+  refused(
+    source({ servers: [{ url: `https://a/${'{x}'.repeat(600)}`, variables }] }, {}),
+    /^openapi.server: must have at most 2000/,
+  );
+  const long = 'k'.repeat(1_000_000);
+  refused(
+    { ...source({ paths: { '/x': { $ref: `#/${long}` } }, [long]: {} }), path: undefined, operation_id: 'x' },
+    /^openapi.document: must have at most 10000 references/,
+  );
+  const circle = Object.fromEntries(
+    Array.from({ length: 2_000 }, (_, at) => [`/${at}`, { $ref: '#/components/pathItems/p0' }]),
+  );
+  const chain = Object.fromEntries(
+    Array.from({ length: 18 }, (_, at) => [`p${at}`, { $ref: `#/components/pathItems/p${at + 1}` }]),
+  );
+  refused(
+    source({ paths: circle, components: { pathItems: { ...chain, p18: {} } } }),
+    /^openapi.document: must have at most 10000 references/,
+  );
+  const properties = Object.fromEntries(
+    Array.from({ length: 2_000 }, (_, at) => [`p${at}`, { $ref: '#/components/schemas/B' }]),
+  );
+  const schemas = {
+    A: { type: 'object', properties },
+    B: { type: 'string', enum: ['w'.repeat(1_000)] },
+  };
+  refused(source({ components: { schemas } }), /describes the operation with more than 1000000 characters/);
+  t.true(performance.now() - startedMs < 2_000);
+});

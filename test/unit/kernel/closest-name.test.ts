@@ -1,5 +1,11 @@
 import test from 'ava';
-import { askedBack, closestName, closestNames, didYouMean } from '../../../src/kernel/closest-name.js';
+import {
+  askedBack,
+  closestName,
+  closestNames,
+  didYouMean,
+  relativeDistance,
+} from '../../../src/kernel/closest-name.js';
 
 const known = ['TROUPE_HTTP_PORT', 'TROUPE_GRPC_PORT', 'TROUPE_SEED'];
 
@@ -31,4 +37,20 @@ test('several names are given nearest first, and only the near ones', (t) => {
   t.is(askedBack(['a']), ' Did you mean "a"?');
   t.is(askedBack(['a', 'b', 'c']), ' Did you mean "a", "b" or "c"?');
   t.is(askedBack([]), '');
+});
+
+test('long names are compared with nothing, and with no great cost', (t) => {
+  const startedMs = performance.now();
+  const long = 'a'.repeat(500_000);
+  t.deepEqual(closestNames(long, [`${long}b`], 3), []);
+  t.deepEqual(
+    closestNames(
+      'a'.repeat(99),
+      Array.from({ length: 1_000 }, () => long),
+      3,
+    ),
+    [],
+  );
+  t.true(relativeDistance(long, 'openai.gpt-5') <= 100);
+  t.true(performance.now() - startedMs < 1_000);
 });

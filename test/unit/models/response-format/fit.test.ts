@@ -29,8 +29,18 @@ test('a schema with the id of the draft changes no other check', (t) => {
   t.regex(fit({ type: 'odd' }).schemaFault ?? '', /allowed values/);
 });
 
+test('an answer of blank lines in a fence that does not end is judged at once', (t) => {
+  const startedMs = performance.now();
+  t.is(parsedAnswer(`\`\`\`${'\n'.repeat(200_000)}x`), undefined);
+  t.is(parsedAnswer(`\`\`\`${'\n'.repeat(200_000)}\`\`\``), undefined);
+  t.true(performance.now() - startedMs < 1_000);
+});
+
 test('an answer in a fence is read, and words around it are not', async (t) => {
   t.deepEqual(parsedAnswer('```json\n{"n":1}\n```'), { n: 1 });
+  t.deepEqual(parsedAnswer('``` \r\n\n{"n":1}```\n'), { n: 1 });
+  t.is(parsedAnswer('```yaml\n1\n```'), undefined);
+  t.is(parsedAnswer('```\n```'), undefined);
   t.deepEqual(parsedAnswer(' {"n":1}\n'), { n: 1 });
   const fitting = new AnswerFit({
     run: (_tenant, task, input) => Promise.resolve((task.run ?? run)(input() as never) as never),
