@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Position } from '../../http/operations/index.js';
-import { sql, type TenantTransaction } from '../../infra/storage/index.js';
+import {
+  type FoundPage,
+  foundPage,
+  pageRows,
+  sql,
+  type TenantTransaction,
+  withinTextBytes,
+} from '../../infra/storage/index.js';
 import { findTrigger } from '../triggers/triggers.store.js';
 import { partsOf } from './inbox.store.js';
 
@@ -13,8 +20,8 @@ const promisedRow = z.object({
 });
 export type PromisedRow = z.output<typeof promisedRow>;
 
-/** Accepted to run, but not in a session yet. */
-export function listPromised(
+/** Accepted to run, but not in a session yet; newest first. */
+export async function listPromised(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
   triggerId: string,
@@ -23,7 +30,7 @@ export function listPromised(
     limit,
     id,
   }: { readonly after?: Position | undefined; readonly limit: number; readonly id?: string },
-): Promise<readonly PromisedRow[]> {
+): Promise<FoundPage<PromisedRow>> {
   const conditions = [
     sql.fragment`i.tenant_id = ${tenantId} and i.trigger_id = ${triggerId} and i.state = 'running'`,
     sql.fragment`not exists (
@@ -36,10 +43,14 @@ export function listPromised(
             < (${sql.timestamp(after.at)}, ${after.id}::uuid)`,
         ]),
   ];
-  return tx.any(sql.type(promisedRow)`
-    select i.execution_id as id, i.session_id, ${partsOf}, i.created_at from trigger_inbox i
-    where ${sql.join(conditions, sql.fragment` and `)}
-    order by date_trunc('milliseconds', i.created_at) desc, i.execution_id desc limit ${limit}`);
+  const page = sql.fragment`
+    select a.*, (select sum(octet_length(part)) from unnest(a.parts) part) as text_bytes from (
+      select i.execution_id as id, i.session_id, ${partsOf}, i.created_at from trigger_inbox i
+      where ${sql.join(conditions, sql.fragment` and `)}
+      order by date_trunc('milliseconds', i.created_at) desc, i.execution_id desc limit ${limit + 1}) a`;
+  const order = sql.fragment`date_trunc('milliseconds', created_at) desc, id desc`;
+  const rows = await tx.any(sql.type(promisedRow.extend(pageRows))`${withinTextBytes(page, order)}`);
+  return foundPage(rows, limit);
 }
 
 const runningRow = z.object({ trigger_id: z.uuid(), session_id: z.uuid(), created_at: z.date() });

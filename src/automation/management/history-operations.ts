@@ -9,6 +9,7 @@ import {
   oneShape,
   type Operation,
   pageAsked,
+  pageFound,
   pageOf,
   pageQuery,
   pageShape,
@@ -59,9 +60,8 @@ export function historyOperations({ history, outbox }: HistoryOperationParts): r
       output: pageShape(executionAnswer),
       handle: async ({ caller, params, query }) => {
         const { limit, after } = pageAsked(query);
-        const page = { status: query.status, after, limit: rowsFor(limit) };
-        const rows = await history.list(caller.scope, params.id, page);
-        return pageOf(rows, limit, executionAnswerOf, cursorOfCreated);
+        const found = await history.list(caller.scope, params.id, { status: query.status, after, limit });
+        return pageFound(found, executionAnswerOf, cursorOfCreated);
       },
     }),
     declare({

@@ -1,4 +1,4 @@
-import type { TenantTransaction } from '../../infra/storage/index.js';
+import type { FoundPage, TenantTransaction } from '../../infra/storage/index.js';
 import {
   findTriggered,
   listTriggered,
@@ -15,8 +15,9 @@ export async function listExecutions(
   tx: TenantTransaction,
   triggerId: string,
   page: TriggeredPage,
-): Promise<readonly ExecutionRow[]> {
-  return withDeliveries(tx, await listTriggered(tx, triggerId, page));
+): Promise<FoundPage<ExecutionRow>> {
+  const { rows, hasMore } = await listTriggered(tx, triggerId, page);
+  return { rows: await withDeliveries(tx, rows), hasMore };
 }
 
 export async function findExecution(

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { redactDeep, redactText } from '../../infra/diagnostics/index.js';
 import { PlatformError } from '../../kernel/errors.js';
-import type { Store, TenantTransaction } from '../../infra/storage/index.js';
+import type { FoundPage, Store, TenantTransaction } from '../../infra/storage/index.js';
 import { parseTriggerConfig } from '../triggers/config/trigger-config.js';
 import { triggerTypes, type TriggerType } from '../triggers/types/registry.js';
 import { cutText } from '../triggers/mapped-context.js';
@@ -15,6 +15,7 @@ import { countTriggered, listSteps, type TriggeredPage } from '../../conversatio
 import { bufferedMessagesOf, listPromised, type PromisedRow } from '../inbox/promised.store.js';
 import { listWindows } from '../inbox/windows.store.js';
 import { countByType } from '../triggers/triggers.store.js';
+import { mergedPage } from './history-pages.js';
 import { type ExecutionRow, findExecution, listExecutions } from './history-rows.js';
 import { named } from '../../http/operations/index.js';
 
@@ -122,19 +123,20 @@ export class History {
     this.#seal = seal;
   }
 
-  list(scope: TenantScope, triggerId: string, page: TriggeredPage): Promise<readonly ExecutionRow[]> {
+  list(scope: TenantScope, triggerId: string, page: TriggeredPage): Promise<FoundPage<ExecutionRow>> {
     return this.#store.inTenant(scope, async (tx) => {
       const trigger = present(await findTrigger(scope, tx, triggerId));
       const mayWait = page.status === undefined || page.status === 'queued';
       // Read before the others, so that a message that a session takes meanwhile is among them.
-      const promised = mayWait ? await listPromised(scope, tx, triggerId, page) : [];
+      const promised = mayWait ? await listPromised(scope, tx, triggerId, page) : undefined;
       const begun = await listExecutions(tx, triggerId, page);
-      const taken = new Set(begun.map(({ id }) => id));
-      const waiting = promised.filter(({ id }) => !taken.has(id));
-      if (waiting.length === 0) return begun;
-      return [...begun, ...waiting.map((row) => this.#queued(scope, trigger, row))]
-        .toSorted(newestFirst)
-        .slice(0, page.limit);
+      const taken = new Set(begun.rows.map(({ id }) => id));
+      const waiting = promised?.rows.filter(({ id }) => !taken.has(id)) ?? [];
+      if (promised === undefined || (waiting.length === 0 && !promised.hasMore)) return begun;
+      return mergedPage(
+        [begun, { ...promised, rows: waiting.map((row) => this.#queued(scope, trigger, row)) }],
+        page.limit,
+      );
     });
   }
 
@@ -186,7 +188,9 @@ export class History {
     trigger: TriggerRow,
     id: string,
   ): Promise<ExecutionRow | null> {
-    const [row] = await listPromised(scope, tx, trigger.id, { id, limit: 1 });
+    const {
+      rows: [row],
+    } = await listPromised(scope, tx, trigger.id, { id, limit: 1 });
     return row === undefined ? null : this.#queued(scope, trigger, row);
   }
 
@@ -262,10 +266,6 @@ export class History {
       };
     });
   }
-}
-
-function newestFirst(one: ExecutionRow, other: ExecutionRow): number {
-  return other.created_at.getTime() - one.created_at.getTime() || (one.id < other.id ? 1 : -1);
 }
 
 export function executionAnswerOf(row: ExecutionRow): z.input<typeof executionAnswer> {

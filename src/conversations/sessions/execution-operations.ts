@@ -7,7 +7,7 @@ import {
   oneShape,
   type Operation,
   pageAsked,
-  pageOf,
+  pageFound,
   pageQuery,
   pageShape,
   rangeQuery,
@@ -62,7 +62,7 @@ export function executionOperations(store: Store, findPromised: FindPromised): r
       output: pageShape(executionShape),
       async handle({ caller, query }) {
         const page = pageAsked(query);
-        const rows = await store.inTenant(caller.scope, (tx) =>
+        const found = await store.inTenant(caller.scope, (tx) =>
           listExecutions(caller.scope, tx, {
             ...page,
             traceId: query.trace_id,
@@ -72,7 +72,7 @@ export function executionOperations(store: Store, findPromised: FindPromised): r
             ...boundsOf(query),
           }),
         );
-        return pageOf(rows, page.limit, executionAnswer, cursorOfCreated);
+        return pageFound(found, executionAnswer, cursorOfCreated);
       },
     }),
     declare({

@@ -213,8 +213,10 @@ async function olderMessages(
   before: number,
   limit: number,
 ): Promise<readonly MessageRow[]> {
-  const rows = await store.inTenant(scope, (tx) => listMessagesBefore(scope, tx, sessionId, before, limit));
-  return rows.map((row) => ({
+  const { rows } = await store.inTenant(scope, (tx) =>
+    listMessagesBefore(scope, tx, sessionId, before, limit),
+  );
+  return rows.toReversed().map((row) => ({
     ...row,
     tenant_id: scope.tenantId,
     session_id: sessionId,

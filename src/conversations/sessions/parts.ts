@@ -40,7 +40,7 @@ export interface SessionActorParts {
     sessionId: string,
     consumerKey: string,
   ) => Promise<string | undefined>;
-  /** Messages before those that the actor holds, for agents with a long memory. */
+  /** Messages before those that the actor holds, for agents with a long memory; of long ones fewer than `limit`. */
   readonly olderMessages: (
     scope: TenantScope,
     sessionId: string,

@@ -1,6 +1,15 @@
 import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import { type HotReads, type HotStatement, sql, type TenantTransaction } from '../../infra/storage/index.js';
+import {
+  type FoundPage,
+  foundPage,
+  type HotReads,
+  type HotStatement,
+  pageRows,
+  sql,
+  type TenantTransaction,
+  withinTextBytes,
+} from '../../infra/storage/index.js';
 import { attachmentShape } from '../attachments/index.js';
 import { authorKinds, outcomes } from '../invocation/index.js';
 import { searchSessions } from './session-search.store.js';
@@ -160,32 +169,37 @@ const messageRow = z.object({
 export type ReadMessage = z.output<typeof messageRow>;
 
 const messageColumns = sql.fragment`
-  m.number, m.id, m.role, m.author, m.content, m.attachments, m.declared_context, m.metadata, m.execution_id, m.created_at`;
+  m.number, m.id, m.role, m.author, m.content, m.attachments, m.declared_context, m.metadata, m.execution_id, m.created_at,
+  octet_length(m.content) as text_bytes`;
 
 /** Oldest first, after the given number. */
-export function listMessages(
+export async function listMessages(
   scope: TenantScope,
   tx: TenantTransaction,
   sessionId: string,
   after: number,
   limit: number,
-): Promise<readonly ReadMessage[]> {
-  return tx.any(sql.type(messageRow)`
+): Promise<FoundPage<ReadMessage>> {
+  const page = sql.fragment`
     select ${messageColumns} from messages m
     where m.tenant_id = ${scope.tenantId} and m.session_id = ${sessionId} and m.number > ${after}
-    order by m.number limit ${limit + 1}`);
+    order by m.number limit ${limit + 1}`;
+  const rows = await tx.any(
+    sql.type(messageRow.extend(pageRows))`${withinTextBytes(page, sql.fragment`number`)}`,
+  );
+  return foundPage(rows, limit);
 }
 
 const exportedMessage = messageRow.extend({ session_id: z.uuid() });
 export type ExportedMessage = z.output<typeof exportedMessage>;
 
 /** All messages of the tenant, in the order of the primary key: a walk over the whole table needs no other index. */
-export function walkMessages(
+export async function walkMessages(
   tx: TenantTransaction,
   { from, to }: Span,
   after: { readonly sessionId: string; readonly number: number } | undefined,
   limit: number,
-): Promise<readonly ExportedMessage[]> {
+): Promise<FoundPage<ExportedMessage>> {
   const conditions = [
     sql.fragment`m.tenant_id = ${tx.scope.tenantId}`,
     ...(from === undefined ? [] : [sql.fragment`m.created_at >= ${from.toISOString()}::timestamptz`]),
@@ -194,24 +208,31 @@ export function walkMessages(
       ? []
       : [sql.fragment`(m.session_id, m.number) > (${after.sessionId}::uuid, ${after.number}::bigint)`]),
   ];
-  return tx.any(sql.type(exportedMessage)`
+  const page = sql.fragment`
     select m.session_id, ${messageColumns} from messages m where ${sql.join(conditions, sql.fragment` and `)}
-    order by m.session_id, m.number limit ${limit}`);
+    order by m.session_id, m.number limit ${limit + 1}`;
+  const rows = await tx.any(
+    sql.type(exportedMessage.extend(pageRows))`${withinTextBytes(page, sql.fragment`session_id, number`)}`,
+  );
+  return foundPage(rows, limit);
 }
 
-/** The messages right before a number, oldest first. */
+/** The messages right before a number, newest first. */
 export async function listMessagesBefore(
   scope: TenantScope,
   tx: TenantTransaction,
   sessionId: string,
   before: number,
   limit: number,
-): Promise<readonly ReadMessage[]> {
-  const rows = await tx.any(sql.type(messageRow)`
+): Promise<FoundPage<ReadMessage>> {
+  const page = sql.fragment`
     select ${messageColumns} from messages m
     where m.tenant_id = ${scope.tenantId} and m.session_id = ${sessionId} and m.number < ${before}
-    order by m.number desc limit ${limit}`);
-  return rows.toReversed();
+    order by m.number desc limit ${limit + 1}`;
+  const rows = await tx.any(
+    sql.type(messageRow.extend(pageRows))`${withinTextBytes(page, sql.fragment`number desc`)}`,
+  );
+  return foundPage(rows, limit);
 }
 
 /** The delivery status of the answer; `none` if it is not delivered anywhere. */
@@ -307,11 +328,11 @@ export async function findEnd(reads: HotReads, scope: TenantScope, id: string): 
   return found;
 }
 
-export function listExecutions(
+export async function listExecutions(
   scope: TenantScope,
   tx: TenantTransaction,
   { limit, after, traceId, sessionId, agentId, status, from, to }: ExecutionFilter,
-): Promise<readonly ReadExecution[]> {
+): Promise<FoundPage<ReadExecution>> {
   const conditions = [
     sql.fragment`e.tenant_id = ${scope.tenantId}`,
     ...(traceId === undefined ? [] : [sql.fragment`e.trace_id = ${traceId}`]),
@@ -324,9 +345,14 @@ export function listExecutions(
       ? []
       : [sql.fragment`(e.created_at, e.id) < (${after.at.toISOString()}::timestamptz, ${after.id}::uuid)`]),
   ];
-  return tx.any(sql.type(executionRow)`
-    select ${executionColumns} from executions e where ${sql.join(conditions, sql.fragment` and `)}
-    order by e.created_at desc, e.id desc limit ${limit + 1}`);
+  const page = sql.fragment`
+    select ${executionColumns}, coalesce(octet_length(e.output), 0) as text_bytes
+    from executions e where ${sql.join(conditions, sql.fragment` and `)}
+    order by e.created_at desc, e.id desc limit ${limit + 1}`;
+  const rows = await tx.any(
+    sql.type(executionRow.extend(pageRows))`${withinTextBytes(page, sql.fragment`created_at desc, id desc`)}`,
+  );
+  return foundPage(rows, limit);
 }
 
 const stepRow = z.object({

@@ -22,6 +22,7 @@ import {
   oneShape,
   type Operation,
   pageAsked,
+  pageFound,
   pageOf,
   pageQuery,
   pageShape,
@@ -218,7 +219,8 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
       method: 'GET',
       path: '/api/v1/sessions/:id/messages',
       title: 'List the messages of a conversation, oldest first.',
-      description: 'With `order=desc` the newest come first.',
+      description:
+        'With `order=desc` the newest come first. A page of long messages may have fewer than `limit`; `next_cursor` says whether there are more.',
       access: tenantCaller('sessions:read'),
       params: sessionParams,
       query: pageQuery.extend({ order: z.enum(['asc', 'desc']).optional() }),
@@ -228,12 +230,12 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
         const { limit } = pageAsked({ limit: query.limit });
         const after = numberAfter(query.cursor);
         await sessions.session(caller.scope, params.id);
-        const rows = await store.inTenant(caller.scope, async (tx) => {
+        const found = await store.inTenant(caller.scope, (tx) => {
           if (query.order !== 'desc') return listMessages(caller.scope, tx, params.id, after, limit);
           const before = query.cursor === undefined ? Number.MAX_SAFE_INTEGER : after;
-          return (await listMessagesBefore(caller.scope, tx, params.id, before, limit + 1)).toReversed();
+          return listMessagesBefore(caller.scope, tx, params.id, before, limit);
         });
-        return pageOf(rows, limit, messageAnswer, ({ number }) => numberCursor(number));
+        return pageFound(found, messageAnswer, ({ number }) => numberCursor(number));
       },
     }),
     declare({

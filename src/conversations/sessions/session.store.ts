@@ -9,6 +9,7 @@ import { realtimeStatement } from '../realtime/index.js';
 import { openedTable } from '../../models/usage/index.js';
 import { combinedWrite } from './combined-write.js';
 import { listed, type RowsStatement, type Table, upsert } from './row-statements.js';
+import { textBytesMax } from '../../infra/storage/index.js';
 import type {
   ApprovalRow,
   ExecutionRow,
@@ -267,9 +268,11 @@ const load = {
   name: 'session_load',
   text: `select
     (select to_jsonb(s) from sessions s where s.tenant_id = $1 and s.id = $2) as session,
-    (select coalesce(jsonb_agg(to_jsonb(m) order by m.number), '[]') from (
-      select * from messages where tenant_id = $1 and session_id = $2 order by number desc limit ${tailMessages}
-    ) m) as messages,
+    (select coalesce(jsonb_agg(to_jsonb(m) - 'bytes' order by m.number), '[]') from (
+      select l.*, sum(octet_length(l.content)) over (order by l.number desc rows unbounded preceding) as bytes from (
+        select * from messages where tenant_id = $1 and session_id = $2 order by number desc limit ${tailMessages}
+      ) l
+    ) m where m.bytes - octet_length(m.content) < ${textBytesMax}) as messages,
     (select coalesce(jsonb_agg(to_jsonb(e) order by e.arrival), '[]') from executions e
       where ${isUnfinished}) as unfinished,
     (select coalesce(jsonb_agg(to_jsonb(x) order by x.number), '[]') from execution_steps x

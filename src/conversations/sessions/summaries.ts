@@ -10,6 +10,9 @@ import type { MessageRow } from './rows.js';
 import type { SessionState } from './session-state.js';
 import { transcript } from './transcript.js';
 
+/** Of messages that are summarized late, the oldest are left out. */
+const olderMax = 1_000;
+
 export class Summaries {
   readonly #state: SessionState;
   readonly #activation: SessionActivation;
@@ -90,7 +93,8 @@ export class Summaries {
     to: number,
   ): Promise<readonly MessageRow[]> {
     const held = this.#state.tail.filter(({ number }) => number > after && number <= to);
-    const missing = to - after - held.length;
+    // A model is shown the end of a long text alone.
+    const missing = Math.min(to - after - held.length, olderMax);
     if (missing <= 0) return held;
     const before = held[0]?.number ?? to + 1;
     return [...(await this.#parts.olderMessages(scope, sessionId, before, missing)), ...held];

@@ -4,7 +4,14 @@
  */
 import { z } from 'zod';
 import type { Position } from '../../http/operations/index.js';
-import { sql, type TenantTransaction } from '../../infra/storage/index.js';
+import {
+  type FoundPage,
+  foundPage,
+  pageRows,
+  sql,
+  type TenantTransaction,
+  withinTextBytes,
+} from '../../infra/storage/index.js';
 
 export interface RefusedExecution {
   readonly id: string;
@@ -116,11 +123,11 @@ export interface TriggeredPage {
 }
 
 /** Newest first. */
-export function listTriggered(
+export async function listTriggered(
   tx: TenantTransaction,
   triggerId: string,
   { status, after, limit }: TriggeredPage,
-): Promise<readonly TriggeredExecution[]> {
+): Promise<FoundPage<TriggeredExecution>> {
   const conditions = [
     sql.fragment`tenant_id = ${tx.scope.tenantId} and trigger_id = ${triggerId}`,
     ...(status === undefined ? [] : [sql.fragment`status = ${status}`]),
@@ -130,9 +137,12 @@ export function listTriggered(
           sql.fragment`(date_trunc('milliseconds', created_at), id) < (${sql.timestamp(after.at)}, ${after.id}::uuid)`,
         ]),
   ];
-  return tx.any(sql.type(triggeredRow)`
-    select ${columns} from executions where ${sql.join(conditions, sql.fragment` and `)}
-    order by date_trunc('milliseconds', created_at) desc, id desc limit ${limit}`);
+  const newestFirst = sql.fragment`date_trunc('milliseconds', created_at) desc, id desc`;
+  const page = sql.fragment`
+    select ${columns}, coalesce(octet_length(output), 0) + coalesce(octet_length(input ->> 'message'), 0) as text_bytes
+    from executions where ${sql.join(conditions, sql.fragment` and `)} order by ${newestFirst} limit ${limit + 1}`;
+  const rows = await tx.any(sql.type(triggeredRow.extend(pageRows))`${withinTextBytes(page, newestFirst)}`);
+  return foundPage(rows, limit);
 }
 
 export function findTriggered(

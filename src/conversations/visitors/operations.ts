@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { keyOfVisitor, type VisitorCaller } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
 import {
-  cutPage,
   declare,
   done,
   doneShape,
   eventStream,
   list,
   named,
+  nextCursorOf,
   one,
   oneShape,
   type Operation,
@@ -16,7 +16,6 @@ import {
   pageAsked,
   pageQuery,
   pageShape,
-  rowsFor,
   type StreamReply,
   visitor,
 } from '../../http/operations/index.js';
@@ -248,13 +247,13 @@ async function visitorMessages(
   const before = query.cursor === undefined ? Number.MAX_SAFE_INTEGER : numberAfter(query.cursor);
   const session = await ownSession(sessions, caller, params.id);
   const found = await store.inTenant(caller.scope, (tx) =>
-    listMessagesBefore(caller.scope, tx, params.id, before, rowsFor(limit)),
+    listMessagesBefore(caller.scope, tx, params.id, before, limit),
   );
-  const { rows, nextCursor } = cutPage(found.toReversed(), limit, ({ number }) => numberCursor(number));
-  const data = rows.map(({ id, role, author, content, execution_id, created_at }) => {
+  const nextCursor = nextCursorOf(found, ({ number }) => numberCursor(number));
+  const data = found.rows.map(({ id, role, author, content, execution_id, created_at }) => {
     const answeredBy = author?.kind === 'user' || author?.kind === 'key' ? 'person' : 'agent';
     const from: 'visitor' | 'person' | 'agent' = role === 'user' ? 'visitor' : answeredBy;
     return { id, from, content, execution_id, created_at: created_at.toISOString() };
   });
-  return { ...list(data), next_cursor: nextCursor ?? null, control_mode: session.control_mode };
+  return { ...list(data), next_cursor: nextCursor, control_mode: session.control_mode };
 }

@@ -18,7 +18,7 @@ import type { ExportSource } from './source.js';
 export const exportKinds = ['usage', 'calls', 'sessions', 'messages', 'executions', 'audit'] as const;
 export type ExportKind = (typeof exportKinds)[number];
 
-/** Rows in memory at once; a message has at most some tens of kilobytes. */
+/** Rows in memory at once; sources of long texts give fewer. */
 const rowsPerPage = 200;
 /** Of one tenant on one node. */
 const atOnceMax = 2;

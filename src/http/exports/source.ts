@@ -1,4 +1,5 @@
 import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { FoundPage } from '../../infra/storage/index.js';
 import type { Range } from '../operations/index.js';
 
 export type ExportedRow = Readonly<Record<string, unknown>>;
@@ -25,7 +26,7 @@ export function keysetSource<Row, Key>(source: {
     range: Partial<Range>,
     after: Key | undefined,
     limit: number,
-  ) => Promise<readonly Row[]>;
+  ) => Promise<readonly Row[] | FoundPage<Row>>;
   readonly keyOf: (row: Row) => Key;
   readonly exported: (
     rows: readonly Row[],
@@ -36,10 +37,12 @@ export function keysetSource<Row, Key>(source: {
     columns: source.columns,
     async page(scope, { range, after, limit }) {
       // Only keys of this source come back here.
-      const found = (await source.read(scope, range, after as Key | undefined, limit)).slice(0, limit);
-      const last = found.length < limit ? undefined : found.at(-1);
+      const read = await source.read(scope, range, after as Key | undefined, limit);
+      const { rows, hasMore } =
+        'hasMore' in read ? read : { rows: read.slice(0, limit), hasMore: read.length >= limit };
+      const last = hasMore ? rows.at(-1) : undefined;
       return {
-        rows: await source.exported(found, scope),
+        rows: await source.exported(rows, scope),
         after: last === undefined ? undefined : source.keyOf(last),
       };
     },

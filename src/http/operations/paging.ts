@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { FoundPage } from '../../infra/storage/index.js';
 import { invalidField } from '../../kernel/errors.js';
 import { list, listShape } from './responses.js';
 
@@ -134,6 +135,23 @@ export function pageOf<Row, Item>(
 ): { success: true; data: Item[]; count: number; next_cursor: string | null } {
   const { rows, nextCursor } = cutPage(found, limit, cursorBehind);
   return { ...list(rows.map(item)), next_cursor: nextCursor ?? null };
+}
+
+export function nextCursorOf<Row>(
+  { rows, hasMore }: FoundPage<Row>,
+  cursorBehind: (row: Row) => string,
+): string | null {
+  const last = hasMore ? rows.at(-1) : undefined;
+  return last === undefined ? null : cursorBehind(last);
+}
+
+/** The answer with such a page. */
+export function pageFound<Row, Item>(
+  found: FoundPage<Row>,
+  item: (row: Row) => Item,
+  cursorBehind: (row: Row) => string,
+): { success: true; data: Item[]; count: number; next_cursor: string | null } {
+  return { ...list(found.rows.map(item)), next_cursor: nextCursorOf(found, cursorBehind) };
 }
 
 /** The cursor behind a row of a list by the time of creation. */

@@ -46,4 +46,5 @@ export { writerRole } from './roles.js';
 export { openStore } from './store.js';
 export type { Store, StoreSettings, TransactionOptions } from './store.js';
 export type { DirectoryTransaction, TenantTransaction, Transaction } from './transaction.js';
+export { type FoundPage, foundPage, pageRows, textBytesMax, withinTextBytes } from './text-pages.js';
 export { plainList } from './plain-list.js';
