@@ -8,7 +8,7 @@ import type { Call } from './call.js';
 import { Cell } from './cell.js';
 import { readCellQueues } from './cell-queues.js';
 import { addressOf, CellActivation, type ActivationContext } from './cell-activation.js';
-import { deactivated, leaving, type Activation, type EndReason, type Instance, type Kind } from './kind.js';
+import { deactivated, discard, leaving, type Activation, type EndReason, type Kind } from './kind.js';
 import { endError, loadError, withNotBegun } from './end-error.js';
 import { LoadLimiter } from './load-limiter.js';
 import { MessageLoop } from './message-loop.js';
@@ -232,9 +232,7 @@ export class ActorTable {
 
   #load(cell: Cell): void {
     if (cell.kind.durable) {
-      void this.#loads
-        .run(cell.group, () => this.#loadDurable(cell))
-        .catch((error: unknown) => this.#loadFailed(cell, error));
+      void this.#loadDurable(cell).catch((error: unknown) => this.#loadFailed(cell, error));
       return;
     }
     try {
@@ -246,16 +244,23 @@ export class ActorTable {
     }
   }
 
-  /** Protocol 4.1: the epoch is not raised while a turn of the actor may run on another process. */
+  /**
+   * Protocol 4.1: the epoch is not raised while a turn of the actor may run on another process. The wait for its end takes
+   * no place among the loads: turns that end elsewhere may themselves wait for actors that load here.
+   */
   async #loadDurable(cell: Cell): Promise<void> {
     const released = new Set<ProcessId>();
     const host = this.#activation(cell);
     while (cell.state === 'loading') {
-      const request = this.#request(cell);
-      const loading = await cell.kind.load(host, {
-        ...request,
-        ignoreStampsOf: (process) => released.has(process) || request.ignoreStampsOf(process),
+      const loading = await this.#loads.run(cell.group, async () => {
+        if (cell.state !== 'loading') return undefined;
+        const request = this.#request(cell);
+        return cell.kind.load(host, {
+          ...request,
+          ignoreStampsOf: (process) => released.has(process) || request.ignoreStampsOf(process),
+        });
       });
+      if (loading === undefined) return;
       if (cell.state !== 'loading' || loading.outcome === 'unwanted') {
         if (loading.outcome === 'ready') discard(loading);
         return;
@@ -387,12 +392,6 @@ export class ActorTable {
 }
 
 const noEpoch = epoch(0);
-
-/** Cleans up a load that finished after the cell was given up. */
-function discard({ instance, holder }: { instance: Instance; holder: Cell['holder'] }): void {
-  holder?.close(new ClusterError('activation_failed', 'the activation was abandoned while it was loading'));
-  instance[deactivated]?.('moved');
-}
 
 const isIdle = (cell: Cell): boolean => cell.isIdle;
 const holdsIdly = (cell: Cell): boolean => cell.isIdle && cell.bytes > 0;

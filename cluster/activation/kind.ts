@@ -1,3 +1,4 @@
+import { ClusterError } from '../errors.js';
 import type { Committed, GroupCommit, WriteHolder } from '../fencing/group-commit.js';
 import type { ActivateRequest, BusyStamp } from '../fencing/fence.js';
 import {
@@ -67,6 +68,18 @@ export type Loading =
   | { readonly outcome: 'ready'; readonly instance: Instance; readonly holder: WriteHolder | undefined }
   | { readonly outcome: 'busy'; readonly process: ProcessId; readonly remainingMs: number }
   | { readonly outcome: 'unwanted' };
+
+/** Cleans up what was loaded for an actor that was given up meanwhile. */
+export function discard({
+  instance,
+  holder,
+}: {
+  readonly instance: Instance;
+  readonly holder: WriteHolder | undefined;
+}): void {
+  holder?.close(new ClusterError('activation_failed', 'the activation was abandoned while it was loading'));
+  instance[deactivated]?.('moved');
+}
 
 export interface LoadRequest extends Omit<ActivateRequest<unknown>, 'load'> {
   /** False once the activation was given up: a late answer of the store must not create an actor. */

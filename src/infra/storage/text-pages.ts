@@ -29,10 +29,10 @@ export function withinTextBytes(page: Fragment, order: Fragment, bytesMax = text
 export const pageRows = { page_rows: z.coerce.number() };
 
 /** `limit` is one less than the rows that `page` may have. */
-export function foundPage<Row extends object>(
-  rows: readonly (Row & { readonly page_rows: number })[],
+export function foundPage<Row extends { readonly page_rows: number }>(
+  rows: readonly Row[],
   limit: number,
-): FoundPage<Omit<Row, 'page_rows'>> {
+): FoundPage<Row> {
   const hasMore = (rows[0]?.page_rows ?? 0) > Math.min(rows.length, limit);
-  return { rows: rows.slice(0, limit).map(({ page_rows: _, ...row }) => row), hasMore };
+  return { rows: rows.slice(0, limit), hasMore };
 }

@@ -1,4 +1,5 @@
 import { durableActor } from '../../../cluster/activation/kind.js';
+import type { ClusterConfig } from '../../../cluster/config.js';
 import { ClusterError } from '../../../cluster/errors.js';
 import { durableCounter } from '../../../cluster/example/counter.js';
 import { GroupCommit } from '../../../cluster/fencing/group-commit.js';
@@ -88,8 +89,8 @@ export class MovingCluster extends SimulatedCluster {
 }
 
 /** Two members, and a key that the first owns. */
-export async function moving() {
-  const cluster = new MovingCluster();
+export async function moving(changes: Partial<ClusterConfig> = {}) {
+  const cluster = new MovingCluster(changes);
   const one = await cluster.addNode('n1');
   const two = await cluster.addNode('n2');
   await cluster.join();

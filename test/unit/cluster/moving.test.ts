@@ -70,6 +70,22 @@ test('a turn that runs while its slot moves ends on the old owner before the new
   t.is(two.node.describe().counts.fenceRejections + one.node.describe().counts.fenceRejections, 0);
 });
 
+test('actors load while others wait for turns that end on the old owner', async (t) => {
+  const { cluster, one, two, key } = await moving({ activationsMax: 1 });
+  const first = cluster.slow(one, key).add({ amount: 1 });
+  await cluster.time.advance(100);
+  cluster.members.publish([two.member.process]);
+  await cluster.time.advance(100);
+  const second = cluster.slow(two, key).add({ amount: 2 });
+  await cluster.time.advance(100);
+  const startedMs = cluster.time.monotonicMs();
+  t.is((await cluster.settle(cluster.counter(two, 'another').add({ amount: 5 }), 1_000)).sum, 5);
+  t.true(cluster.time.monotonicMs() - startedMs < 1_000);
+  t.deepEqual(cluster.log, ['begin 1 at n1']);
+  await cluster.settle(Promise.all([first, second]));
+  t.deepEqual(cluster.log, ['begin 1 at n1', 'end 1 at n1', 'begin 2 at n2', 'end 2 at n2']);
+});
+
 test('the stamp of a turn that ended without its last write is not waited for', async (t) => {
   const { cluster, one, two, key } = await moving();
   const first = cluster.slow(one, key).add({ amount: -1 });
