@@ -75,6 +75,14 @@ export class SessionState {
   add(turn: LiveTurn): void {
     this.#turns.set(turn.row.id, turn);
     turn.log.onChange = () => this.wake();
+    this.#report();
+  }
+
+  /** The characters of the turns in memory, most of which are those of waiting messages. */
+  get turnCharacters(): number {
+    let characters = 0;
+    for (const { row } of this.#turns.values()) characters += charactersOfTurn(row.input);
+    return characters;
   }
 
   wake(): void {
@@ -103,6 +111,7 @@ export class SessionState {
 
   #keepFinished(count: number): void {
     for (const id of this.#finished.splice(0, this.#finished.length - count)) this.#turns.delete(id);
+    this.#report();
   }
 
   /** Whether this activation has seen the turn end. */
@@ -117,6 +126,7 @@ export class SessionState {
 
   drop(turn: LiveTurn): void {
     this.#turns.delete(turn.row.id);
+    this.#report();
   }
 
   remember(messages: readonly MessageRow[]): void {
@@ -131,6 +141,7 @@ export class SessionState {
     const ids = new Set(turns.map(({ row }) => row.id));
     for (const id of ids) this.#turns.delete(id);
     this.#finished = this.#finished.filter((id) => !ids.has(id));
+    this.#report();
     this.wake();
   }
 
@@ -141,15 +152,21 @@ export class SessionState {
 
   #count(characters: number): void {
     this.#tailCharacters = characters;
-    this.#holds(this.#tail.length * bytesOfMessage + characters * bytesOfCharacterMax);
+    this.#report();
+  }
+
+  #report(): void {
+    const messages = this.#tail.length + this.#turns.size;
+    const characters = this.#tailCharacters + this.turnCharacters;
+    this.#holds(messages * bytesOfMessage + characters * bytesOfCharacterMax);
   }
 
   forgetAll(): void {
     this.session = undefined;
     this.#tail = [];
-    this.#count(0);
     this.#turns.clear();
     this.#finished.length = 0;
+    this.#count(0);
     this.wake();
   }
 
@@ -193,6 +210,13 @@ function charactersOf(messages: readonly MessageRow[]): number {
 
 function charactersIn({ content, declared_context: context, metadata }: MessageRow): number {
   return content.length + charactersAsJson(context) + charactersAsJson(metadata);
+}
+
+export function charactersOfTurn({
+  message,
+  declared_context: context,
+}: Pick<ExecutionRow['input'], 'message' | 'declared_context'>): number {
+  return message.length + charactersAsJson(context);
 }
 
 /** Most messages have neither a context nor metadata. */

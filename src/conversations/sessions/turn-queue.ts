@@ -15,11 +15,13 @@ import { hasValues, LiveTurn, metadataOf } from './live-turn.js';
 import type { SessionActivation, SessionActorParts } from './parts.js';
 import type { RequestedTurn } from './requests.js';
 import type { ExecutionRow, ParticipantRow, SessionRow } from './rows.js';
-import type { SessionState } from './session-state.js';
+import { charactersOfTurn, type SessionState } from './session-state.js';
 
 const unnamed = { name: undefined, inferred: true };
 /** One turn runs and this many wait; the next is refused. */
 const waitingMax = 32;
+/** Of all turns in memory together. One turn alone may have more. */
+const charactersMax = 4_000_000;
 /** About as long as a short turn takes. */
 const fullQueueMs = 5_000;
 /** Recovery checks a row this long after its last sign of life. */
@@ -48,6 +50,11 @@ export async function acceptTurn(
   if (state.queue.length > waitingMax) {
     const message = `The session already has ${waitingMax} waiting turns, the maximum. Try again later.`;
     throw tooManyRequests(waitingMax, { atMs: nowMs + fullQueueMs, nowMs, message });
+  }
+  const characters = state.queue.length === 0 ? 0 : state.turnCharacters + charactersOfTurn(wanted.input);
+  if (characters > charactersMax) {
+    const message = `The waiting turns of the session would have more than ${charactersMax} characters together. Try again later.`;
+    throw tooManyRequests(charactersMax, { atMs: nowMs + fullQueueMs, nowMs, message });
   }
   const turn = new LiveTurn(newExecution(wanted, session, activation, parts, now), activation.epoch);
   turn.addUnstoredValues(wanted);

@@ -1,7 +1,7 @@
 // A session's row is written with the end of a turn; until then the turn's own rows say how far it is.
 import test from 'ava';
 import { systemTime } from '../../../../cluster/index.js';
-import { newSession } from '../../../../src/conversations/sessions/turn-queue.js';
+import { acceptTurn, newSession } from '../../../../src/conversations/sessions/turn-queue.js';
 import type { SessionActivation } from '../../../../src/conversations/sessions/parts.js';
 import type {
   ExecutionRow,
@@ -88,4 +88,43 @@ test('a session says how many bytes it holds of its messages, with their context
   t.is(held.at(-1), perMessage + 2 * 5);
   state.forgetAll();
   t.is(held.at(-1), 0);
+});
+
+test('a session says how many bytes it holds of turns that wait, and refuses more than it may hold', async (t) => {
+  const held: number[] = [];
+  const loaded = { session: row, messages: [], unfinished: [], steps: [], approvals: [] };
+  const state = new SessionState(loaded, 1, systemTime, (bytes) => held.push(bytes));
+  const written: string[] = [];
+  const writing = {
+    ...activation,
+    epoch: 1,
+    writeKnown: async ({ executions = [] }: { readonly executions?: readonly ExecutionRow[] }) => {
+      written.push(...executions.map(({ id }) => id));
+      return { finishedBefore: new Set<string>() };
+    },
+  };
+  const enter = (id: string, characters: number) => {
+    const { input } = execution(1);
+    const wanted = {
+      agentId: 'agent',
+      executionId: id,
+      channel: 'chat',
+      input: { ...input, author, message: 'x'.repeat(characters) },
+      context: {},
+      bindings: {},
+      metadata: {},
+    };
+    return acceptTurn(state, writing as never, { time: systemTime } as never, wanted as never, undefined);
+  };
+  await enter('t1', 5_000_000);
+  t.true((held.at(-1) ?? 0) > 10_000_000);
+  const refused = await t.throwsAsync(() => enter('t2', 1));
+  t.like(refused, { code: 'rate_limit_exceeded' });
+  const [first] = state.queue;
+  if (first !== undefined) state.drop(first);
+  t.is(held.at(-1), 0);
+  for (const id of ['t3', 't4', 't5']) await enter(id, 1_000_000);
+  t.like(await t.throwsAsync(() => enter('t6', 1_500_000)), { code: 'rate_limit_exceeded' });
+  await enter('t7', 900_000);
+  t.deepEqual(written, ['t1', 't3', 't4', 't5', 't7']);
 });
