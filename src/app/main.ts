@@ -15,6 +15,7 @@ import {
   makeSubjects,
   openStores,
 } from './node/index.js';
+import { closeAll } from './closing.js';
 import { processName } from '../models/usage/index.js';
 import type { OperationTable } from '../http/operations/index.js';
 import { type Bootstrap, seedDemo } from './seed/index.js';
@@ -60,15 +61,11 @@ export interface RunningNode {
  */
 export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const closing: Close[] = [];
-  const stop = async (signal: AbortSignal): Promise<void> => {
-    for (const close of closing.splice(0).toReversed()) {
-      try {
-        await close(signal);
-      } catch (error) {
-        parts.log.logger.error({ error }, 'a part did not close cleanly');
-      }
-    }
-  };
+  const stop = (signal: AbortSignal): Promise<void> =>
+    closeAll(closing.splice(0).toReversed(), signal, {
+      time: parts.time ?? systemTime,
+      report: (error) => parts.log.logger.error({ error }, 'a part did not close cleanly'),
+    });
   try {
     return { ...(await compose(parts, (close) => closing.push(close))), stop };
   } catch (error) {

@@ -62,6 +62,14 @@ function keepConnecting(
   closed.addEventListener('abort', () => connection.disconnect(), { once: true });
 }
 
+/**
+ * Only a ready connection: ioredis' Cluster never comes back if it is told so while it looks up its nodes, and one that
+ * connects asks for the master anyway.
+ */
+export function reconnect(connection: RedisConnection): void {
+  if (connection.status === 'ready') connection.disconnect(true);
+}
+
 function connectTo(
   address: ReturnType<typeof parseRedisAddress>,
   options: CommonRedisOptions,

@@ -13,7 +13,7 @@ import type {
 } from '../member-store.js';
 import type { View } from '../membership.js';
 import { StoreClock } from '../store-clock.js';
-import { connectRedis, whenReady, type RedisConnection } from './connection.js';
+import { connectRedis, reconnect, whenReady, type RedisConnection } from './connection.js';
 import { leaseText, parseSnapshot, viewText } from './record.js';
 import { Script } from './scripts.js';
 
@@ -183,7 +183,7 @@ class RedisMemberStore implements MemberStore {
   }
 
   reconnect(): void {
-    for (const connection of [this.#leases, this.#others, this.#hints]) connection.disconnect(true);
+    for (const connection of [this.#leases, this.#others, this.#hints]) reconnect(connection);
   }
 
   close(): Promise<void> {

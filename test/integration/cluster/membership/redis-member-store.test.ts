@@ -1,10 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { clusterConfig } from '../../../../cluster/config.js';
 import { processId, viewNumber } from '../../../../cluster/ids/ids.js';
 import type { MemberStore, Renewal } from '../../../../cluster/membership/member-store.js';
 import { parseRedisAddress } from '../../../../cluster/membership/redis/address.js';
+import { connectRedis, whenReady } from '../../../../cluster/membership/redis/connection.js';
 import { openRedisMembers } from '../../../../cluster/membership/redis/member-store.js';
 import { emptyView, makeView } from '../../../../cluster/membership/view.js';
 import { systemRandom, systemTime } from '../../../../cluster/time/system.js';
@@ -126,34 +126,64 @@ test('with Sentinel the store reconnects to the promoted replica', async (t) => 
   t.pass();
 });
 
-test('a store that is told to reconnect while it asks a sentinel for the master is used again', async (t) => {
+test('a store on a Redis Cluster that is told to reconnect again and again is used again', async (t) => {
+  const server = await PrivateRedis.start({ cluster: true });
+  t.teardown(() => server.stop());
+  // By name, so that each connection begins with a look-up.
+  const url = server.url.replace('redis://127.0.0.1', 'redis+cluster://localhost');
+  const store = await open(t, url, 'a', patient);
+  await joined(store);
+  const untilMs = performance.now() + 1_500;
+  while (performance.now() < untilMs) {
+    store.reconnect();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  let renewals = 1;
+  const renewed = async (): Promise<boolean> => {
+    renewals += 1;
+    const seen = await store.snapshot().catch(() => undefined);
+    const renewal = await store.renew(lease('p1', renewals), undefined).catch(() => undefined);
+    return seen !== undefined && renewal?.renewed === true;
+  };
+  t.true(await eventually(renewed, { timeoutMs: 60_000, everyMs: 100, what: 'a renewal' }));
+});
+
+test('a connection that hears of a failover while it asks a sentinel for the master is used again', async (t) => {
   const master = await PrivateRedis.start();
   t.teardown(() => master.stop());
   const sentinel = await PrivateRedis.start({ sentinelOf: master });
   t.teardown(() => sentinel.stop());
-  const store = await open(t, `redis+sentinel://127.0.0.1:${sentinel.port}/troupe`, 'a');
-  await joined(store);
+  const closing = new AbortController();
+  t.teardown(() => closing.abort());
+  const settings = {
+    url: `redis+sentinel://127.0.0.1:${sentinel.port}/troupe`,
+    commandTimeoutMs: config.memberStoreTimeoutMs,
+    connectTimeoutMs: config.memberStoreTimeoutMs,
+    reconnectBaseMs: config.reconnectBaseMs,
+    reconnectMaxMs: config.reconnectBaseMs,
+    onError: () => undefined,
+    time: systemTime,
+    closed: closing.signal,
+  };
+  const connection = connectRedis(settings, 'hints');
+  await whenReady(connection, 20_000);
   let hints = 0;
-  store.onChange(() => {
+  connection.on('message', () => {
     hints += 1;
   });
+  await connection.subscribe('failovers');
   sentinel.freeze();
   await master.kill();
-  // The connections ask the frozen sentinel at the latest after their longest pause.
-  await delay(config.reconnectBaseMs * 4);
-  for (let count = 0; count < 8; count += 1) {
-    store.reconnect();
-    await delay(50);
-  }
+  await eventually(() => connection.status === 'connecting', { everyMs: 1, what: 'it asks for the master' });
+  // As ioredis does by itself when it hears of a promotion.
+  connection.disconnect(true);
   await master.restart();
   sentinel.thaw();
-  let renewals = 1;
-  const renewed = async (): Promise<boolean> => {
-    renewals += 1;
-    const renewal = await store.renew(lease('p1', renewals), undefined).catch(() => undefined);
-    return renewal?.renewed === true && hints > 0;
+  const heard = async (): Promise<boolean> => {
+    await master.command((redis) => redis.publish('failovers', 'now'));
+    return hints > 0;
   };
-  t.true(await eventually(renewed, { timeoutMs: 60_000, everyMs: 100, what: 'a renewal, and its hint' }));
+  t.true(await eventually(heard, { timeoutMs: 60_000, everyMs: 100, what: 'a hint' }));
 });
 
 test('a Redis that was killed and restarted is used again, with a new mark', async (t) => {
