@@ -1,7 +1,7 @@
 import { backoffMs } from './backoff.js';
 import { type ApiError, ConnectionError, refusalOf } from './errors.js';
 import { type Frame, readFrames } from './sse-reader.js';
-import { reasonOf, type Surroundings, wait } from './surroundings.js';
+import { reasonOf, type Surroundings, untilAborted, wait } from './surroundings.js';
 
 export interface StreamSource {
   /** Opens the stream after the event with this id; undefined: from its beginning. */
@@ -48,7 +48,9 @@ export async function* resumingFrames(
       const response = await source.open(lastEventId, connection.signal);
       if (!response.ok) {
         const error = await refusalOf(response, surroundings.nowMs());
-        if (!(await source.isPassing(error))) throw new Refused(error);
+        // It may ask for another token, which is not waited for longer than for the stream itself.
+        const isPassing = untilAborted(Promise.resolve(source.isPassing(error)), connection.signal);
+        if (!(await isPassing)) throw new Refused(error);
         retryAfterMs = error.retryAfterMs ?? 0;
         failure = error;
       } else if (response.status === 204) {

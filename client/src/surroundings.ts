@@ -50,6 +50,16 @@ export function wait(
   });
 }
 
+/** Settles as the work does; rejects with the signal's reason if it aborts before, whether or not the work ends then. */
+export function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(reasonOf(signal));
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
 /** As `fetch` rejects. */
 export function reasonOf(signal: AbortSignal | undefined): Error {
   const reason: unknown = signal?.reason;

@@ -1,6 +1,7 @@
 import { backoffMs } from './backoff.js';
 import { type Accepts, CredentialHolder, type Credentials, isTokenRefusal } from './credentials.js';
 import { type ApiError, ConnectionError, refusalOf } from './errors.js';
+import { Limit } from './limit.js';
 import { reasonOf, type Surroundings, wait } from './surroundings.js';
 
 export interface TransportOptions extends Credentials {
@@ -12,7 +13,10 @@ export interface TransportOptions extends Credentials {
   readonly retries?: number | undefined;
   /** The longest wait that the platform may ask for by `Retry-After`; beyond it the error is thrown. Default 60 s. */
   readonly retryAfterMsMax?: number | undefined;
-  /** The time for the head of an answer. Default 10 minutes, because a call of a model may think for long. */
+  /**
+   * The time for the head of an answer, with the credentials that are asked for before. Default 10 minutes, because a call
+   * of a model may think for long.
+   */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -81,7 +85,7 @@ export class Transport {
           : new ConnectionError(`${sending.method} ${sending.path}: no answer`, { cause: outcome });
       if (!(error instanceof ConnectionError) && isTokenRefusal(error) && !isRefreshed) {
         isRefreshed = true;
-        if (await this.#credentials.dropToken()) continue;
+        if (await this.#renewed(sending)) continue;
       }
       const waitMs = failures > retries ? undefined : this.#waitMs(sending, error, failures);
       if (waitMs === undefined) {
@@ -117,37 +121,67 @@ export class Transport {
     return this.#credentials.dropToken();
   }
 
+  #limitOf({ timeoutMs, signal }: Sending): Limit {
+    return new Limit(timeoutMs ?? this.#options.timeoutMs ?? timeoutMsDefault, this.surroundings, signal);
+  }
+
+  /** True if another token takes the place of the refused one. */
+  async #renewed(sending: Sending): Promise<boolean> {
+    const limit = this.#limitOf(sending);
+    try {
+      return await limit.of(this.#credentials.dropToken());
+    } catch (cause) {
+      if (!limit.isOver) throw cause;
+      throw new ConnectionError(`${sending.method} ${sending.path}: no other token`, { cause });
+    } finally {
+      limit.end();
+    }
+  }
+
   async #attempt(sending: Sending): Promise<unknown> {
-    const { method, path, body, signal } = sending;
+    const { signal } = sending;
     signal?.throwIfAborted();
+    const limit = this.#limitOf(sending);
+    try {
+      return await this.#answer(sending, await limit.of(this.#headersFor(sending)), limit);
+    } catch (error) {
+      // What the caller aborts is not tried again, and rejects as `fetch` does.
+      if (signal?.aborted === true) throw reasonOf(signal);
+      // Credentials that are late may be there at the next attempt; those that fail will fail again.
+      if (limit.isOver) return error;
+      throw error;
+    } finally {
+      limit.end();
+    }
+  }
+
+  async #headersFor(sending: Sending): Promise<Headers> {
     const headers = new Headers({ ...this.#options.headers });
     for (const [name, value] of Object.entries(await this.#credentials.headersFor(sending.accepts)))
       headers.set(name, value);
     sending.headers.forEach((value, name) => headers.set(name, value));
-    const limit = new AbortController();
-    const timeoutMs = sending.timeoutMs ?? this.#options.timeoutMs ?? timeoutMsDefault;
-    const cancel = this.surroundings.after(timeoutMs, () =>
-      limit.abort(new DOMException(`No answer within ${timeoutMs} ms.`, 'TimeoutError')),
-    );
+    return headers;
+  }
+
+  /** The node's answer, or why there is none: the next request then goes to another node. */
+  async #answer(sending: Sending, headers: Headers, limit: Limit): Promise<unknown> {
+    const { method, path, body, signal } = sending;
     const base = this.#baseUrls[this.#at % this.#baseUrls.length] ?? '';
     try {
       const request = new Request(`${base}${path}`, {
         method,
         headers,
         // The caller's signal also ends the body that is being read; the limit is for the head alone.
-        signal: signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]),
+        signal: limit.signal,
         ...(body === undefined ? {} : { body: body as BodyInit }),
       });
-      const response = await this.surroundings.fetch(request);
+      const response = await limit.of(this.surroundings.fetch(request));
       if (response.status >= 502 && response.status <= 504) this.#at += 1;
       return response;
     } catch (error) {
-      // What the caller aborts is not tried again, and rejects as `fetch` does.
-      if (signal?.aborted === true) throw reasonOf(signal);
+      if (signal?.aborted === true) throw error;
       this.#at += 1;
       return error ?? new Error('fetch failed');
-    } finally {
-      cancel();
     }
   }
 

@@ -40,24 +40,37 @@ const pages = new BroadcastChannel('troupe.session');
 
 const address = '/api/console/session';
 const renewBeforeMs = 60_000;
+/** All requests of the page wait for a renewal, and streams for a sign-out. */
+const limitMs = 15_000;
+/** The issuer of the code may take its time, and the code is used up by then. */
+const signInLimitMs = 60_000;
 let token: { readonly text: string; readonly expiresAtMs: number } | undefined;
 let renewing: Promise<string | undefined> | undefined;
 
-async function send(method: string, path: string, body?: unknown): Promise<Answer | null> {
+interface Sent {
+  readonly body?: unknown;
+  readonly limitMs: number;
+}
+
+async function send(method: string, path: string, { body, limitMs: most }: Sent): Promise<Answer | null> {
   let response: Response;
+  let answer: { data?: Answer | null } | undefined;
   try {
     response = await fetch(path, {
       method,
+      signal: AbortSignal.timeout(most),
       ...(body === undefined
         ? {}
         : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
     });
+    const read = response.json();
+    // A refusal is one without its body too. An answer that breaks off does not say that nobody is signed in.
+    answer = await (response.ok ? read : read.catch(() => undefined));
   } catch (cause) {
     throw new ConnectionError('The server could not be reached. Check the connection and try again.', {
       cause,
     });
   }
-  const answer = (await response.json().catch(() => undefined)) as { data?: Answer | null } | undefined;
   if (!response.ok) throw refusalIn(response, answer, Date.now());
   return answer?.data ?? null;
 }
@@ -78,7 +91,7 @@ function forget(): void {
 
 /** Continues the sign-in of the cookie, if there is one. */
 export async function restore(): Promise<Session | null> {
-  const answer = await send('POST', `${address}/refresh`);
+  const answer = await send('POST', `${address}/refresh`, { limitMs });
   if (answer !== null) return admit(answer);
   forget();
   return null;
@@ -91,7 +104,7 @@ export async function signIn(
     | { readonly refresh_token: string }
     | { readonly code: string; readonly code_verifier: string; readonly nonce: string },
 ): Promise<Session> {
-  const answer = await send('POST', address, by);
+  const answer = await send('POST', address, { body: by, limitMs: signInLimitMs });
   if (answer === null) throw new Error('the sign-in has no answer');
   const signedIn = admit(answer);
   pages.postMessage('signed-in');
@@ -104,7 +117,7 @@ export const signingOut = new Value(false);
 export async function signOut(): Promise<void> {
   signingOut.set(true);
   try {
-    await send('DELETE', address);
+    await send('DELETE', address, { limitMs });
     forget();
   } finally {
     signingOut.set(false);
