@@ -7,7 +7,7 @@ export interface CallOptions {
   readonly idempotencyKey?: string | undefined;
   /** How often the request is tried again. */
   readonly retries?: number | undefined;
-  /** The time for the head of the answer, with the credentials that are asked for before. */
+  /** The time for the answer, with the credentials that are asked for before; of a file, for its head. */
   readonly timeoutMs?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }

@@ -110,7 +110,7 @@ export function createClient(options: ClientOptions, surroundings: Partial<Surro
   };
   for (const [group, calls] of Object.entries(streams)) groups[group] = { ...groups[group], ...calls };
   const send = async (request: Request): Promise<Response> => {
-    const sending = await sendingOf(request, 'kuo', { signal: request.signal, retries: 0 });
+    const sending = await sendingOf(request, 'kuor', { signal: request.signal, retries: 0 });
     return transport.send(sending);
   };
   return { ...groups, fetch: send, api: pathClient(transport) } as unknown as Client;
@@ -173,6 +173,7 @@ async function sendingOf(request: Request, flags: string, call: CallOptions): Pr
     headers: request.headers,
     body,
     accepts: acceptsOf(flags),
+    isWhole: !flags.includes('r'),
     signal: call.signal,
     retries: call.retries,
     timeoutMs: call.timeoutMs,

@@ -14,8 +14,8 @@ export interface TransportOptions extends Credentials {
   /** The longest wait that the platform may ask for by `Retry-After`; beyond it the error is thrown. Default 60 s. */
   readonly retryAfterMsMax?: number | undefined;
   /**
-   * The time for the head of an answer, with the credentials that are asked for before. Default 10 minutes, because a call
-   * of a model may think for long.
+   * The time for an answer, with the credentials that are asked for before; of a stream or a file, for its head. Default
+   * 10 minutes, because a call of a model may think for long.
    */
   readonly timeoutMs?: number | undefined;
 }
@@ -28,6 +28,8 @@ export interface Sending {
   readonly headers: Headers;
   readonly body: Uint8Array | undefined;
   readonly accepts: Accepts;
+  /** An answer of JSON is complete with its body, which the limit covers too. Streams and files are read by the caller. */
+  readonly isWhole?: boolean | undefined;
   readonly signal: AbortSignal | undefined;
   readonly retries?: number | undefined;
   readonly timeoutMs?: number | undefined;
@@ -99,7 +101,7 @@ export class Transport {
 
   /** The JSON of a successful answer; rejects with the error of any other. */
   async json<Answer>(sending: Sending): Promise<Answer> {
-    const response = await this.send(sending);
+    const response = await this.send({ ...sending, isWhole: true });
     if (!response.ok) throw await refusalOf(response, this.surroundings.nowMs());
     return (await response.json()) as Answer;
   }
@@ -171,13 +173,14 @@ export class Transport {
       const request = new Request(`${base}${path}`, {
         method,
         headers,
-        // The caller's signal also ends the body that is being read; the limit is for the head alone.
+        // The caller's signal also ends a body that is read later.
         signal: limit.signal,
         ...(body === undefined ? {} : { body: body as BodyInit }),
       });
       const response = await limit.of(this.surroundings.fetch(request));
       if (response.status >= 502 && response.status <= 504) this.#at += 1;
-      return response;
+      if (!response.ok) return await readRefusal(response, limit);
+      return sending.isWhole === true && isJson(response) ? await readWhole(response, limit) : response;
     } catch (error) {
       if (signal?.aborted === true) throw error;
       this.#at += 1;
@@ -211,5 +214,26 @@ export class Transport {
       signal: undefined,
     });
     return { token: data.access_token, expiresAtMs: startedMs + data.expires_in * 1_000 };
+  }
+}
+
+function isJson({ headers }: Response): boolean {
+  return /[/+]json\s*(?:;|$)/i.test(headers.get('content-type') ?? '');
+}
+
+/** The same answer, with its body in memory. */
+async function readWhole(response: Response, limit: Limit): Promise<Response> {
+  if (response.body === null) return response;
+  const bytes = await limit.of(response.arrayBuffer());
+  return new Response(bytes, response);
+}
+
+/** Its status refuses the request, whether or not its body arrives. */
+async function readRefusal(response: Response, limit: Limit): Promise<Response> {
+  try {
+    return await readWhole(response, limit);
+  } catch (error) {
+    if (limit.signal.aborted && !limit.isOver) throw error;
+    return new Response(null, response);
   }
 }

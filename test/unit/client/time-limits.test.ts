@@ -1,5 +1,5 @@
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
-import { ConnectionError, createClient } from '@troupe/client';
+import { ApiError, type Client, ConnectionError, createClient } from '@troupe/client';
 import test from 'ava';
 import { ManualTime } from '../../support/clocks/manual-time.js';
 
@@ -104,4 +104,65 @@ test('a refused token whose successor never comes ends the request, and its stre
   abort.abort(new Error('enough'));
   await t.throwsAsync(next, { message: 'enough' });
   t.is(time.pending, 0);
+});
+
+/** An answer whose head is there and whose body never ends. */
+const endless = (status: number, type = 'application/json'): Response =>
+  new Response(new ReadableStream({ start: (body) => body.enqueue(new TextEncoder().encode('{"data":')) }), {
+    status,
+    headers: { 'content-type': type },
+  });
+
+test('an answer of JSON whose body never ends is no answer at the time limit', async (t) => {
+  const asks = [
+    (client: Client) => client.quota.read(),
+    (client: Client) => client.api.GET('/api/quota'),
+    (client: Client) => client.webhooks.send('a trigger', { payload: {} }),
+  ];
+  const states = asks.map(async (ask) => {
+    const { client, time, pass } = clientWith({ apiKey: 'svc_test_x', timeoutMs: 50 }, async () =>
+      endless(200),
+    );
+    const asked = ask(client);
+    await pass(50);
+    const state = await stateOf(asked);
+    t.is(time.pending, 0);
+    return state instanceof Error ? state.name : state;
+  });
+  // The caller reads the answer of a webhook, which may be anything.
+  t.deepEqual(await Promise.all(states), ['ConnectionError', 'ConnectionError', 'resolved']);
+});
+
+test('a refusal whose body never ends is a refusal at the time limit', async (t) => {
+  const { client, pass } = clientWith({ apiKey: 'svc_test_x' }, async () => endless(403));
+  const asked = client.quota.read({}, { timeoutMs: 50 });
+  await pass(50);
+  const state = await stateOf(asked);
+  t.true(state instanceof ApiError && state.status === 403);
+});
+
+test('a body that breaks off is asked for again where the request may be repeated', async (t) => {
+  const answers = [
+    new Response(new ReadableStream({ start: (body) => body.error(new TypeError('terminated')) }), {
+      headers: { 'content-type': 'application/json; charset=utf-8' },
+    }),
+    Response.json({ data: [], next_cursor: null }),
+  ];
+  const { client, pass } = clientWith(
+    { apiKey: 'svc_test_x', retries: 1 },
+    async () => answers.shift() ?? Response.error(),
+  );
+  const asked = client.sessions.list();
+  await pass(1_000);
+  await pass(0);
+  t.deepEqual((await asked).data, []);
+});
+
+test('the body of a stream has no time limit', async (t) => {
+  const { client, pass } = clientWith({ apiKey: 'svc_test_x' }, async () =>
+    endless(200, 'text/event-stream'),
+  );
+  const asked = client.llm.stream({ query: 'hi' }, { timeoutMs: 50 }).next();
+  await pass(50);
+  t.is(await stateOf(asked), 'pending');
 });
