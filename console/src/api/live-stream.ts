@@ -1,6 +1,7 @@
 import type { ConnectionState, Frame } from '@troupe/client';
 import { useEffect, useRef, useState } from 'react';
 import { troupe } from './client';
+import { keepOpen, notify } from './kept-open';
 import type { Liveness } from './realtime';
 
 interface Following {
@@ -8,6 +9,8 @@ interface Following {
   opened(): void;
   receive(frame: Frame): void;
 }
+
+type Tell = (liveness: Liveness) => void;
 
 /**
  * Follows a stream of server-sent events that has no past, and opens it again, from any node, when it ends. A page that
@@ -21,40 +24,54 @@ export function useLiveStream(path: string | undefined, following: Following): L
   });
   useEffect(() => {
     if (path === undefined) return undefined;
-    let stopping: AbortController | undefined;
-    const follow = (): void => {
-      const seen = document.visibilityState === 'visible';
-      if (!seen) stopping?.abort();
-      if (!seen || (stopping !== undefined && !stopping.signal.aborted)) return;
-      stopping = new AbortController();
-      void keepOpen(path, latest, setLiveness, stopping.signal);
+    const receiver: Following = {
+      opened: () => latest.current.opened(),
+      receive: (frame) => latest.current.receive(frame),
     };
-    follow();
-    document.addEventListener('visibilitychange', follow);
-    return () => {
-      document.removeEventListener('visibilitychange', follow);
-      stopping?.abort();
-    };
+    return followWhileSeen(path, receiver, setLiveness);
   }, [path]);
   return liveness;
 }
 
-async function keepOpen(
-  path: string,
-  latest: { readonly current: Following },
-  tell: (liveness: Liveness) => void,
-  signal: AbortSignal,
-): Promise<void> {
+/** The same outside of React, until the returned function is called. */
+export function followWhileSeen(path: string, following: Following, tell: Tell): () => void {
+  let running: AbortController | undefined;
+  const stop = (): void => {
+    running?.abort();
+    running = undefined;
+  };
+  const start = (): void => {
+    const stopping = new AbortController();
+    running = stopping;
+    void keepOpen(() => read(path, following, tell, stopping.signal), stopping.signal).finally(() => {
+      if (running !== stopping) return;
+      // Refused. The role may be another one when somebody looks again.
+      running = undefined;
+      tell('off');
+    });
+  };
+  const look = (): void => {
+    if (document.visibilityState !== 'visible') stop();
+    else if (running === undefined) start();
+  };
+  look();
+  document.addEventListener('visibilitychange', look);
+  return () => {
+    document.removeEventListener('visibilitychange', look);
+    stop();
+  };
+}
+
+async function read(path: string, following: Following, tell: Tell, signal: AbortSignal): Promise<void> {
   tell('connecting');
   const onConnection = (state: ConnectionState): void => {
     tell(state === 'open' ? 'live' : 'connecting');
-    if (state === 'open') latest.current.opened();
+    if (state === 'open') notify(() => following.opened());
   };
   try {
     for await (const frame of troupe.realtime.follow(path, { signal, onConnection }))
-      latest.current.receive(frame);
-  } catch {
-    // Nobody looks any more, or another attempt does not help: the role, or what is followed, is not there.
-    if (!signal.aborted) tell('off');
+      notify(() => following.receive(frame));
+  } finally {
+    if (!signal.aborted) tell('connecting');
   }
 }

@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'react';
 import { session, signingOut } from '../session/session';
 import { useValue, Value } from '../session/value';
 import { troupe } from './client';
+import { keepOpen, notify } from './kept-open';
 
 export type { RealtimeEvent } from '@troupe/client';
 
@@ -23,10 +24,10 @@ const keptMs = 9 * 60_000;
 let running: AbortController | undefined;
 
 function start(): void {
-  if (document.visibilityState === 'hidden') return;
+  if (document.visibilityState === 'hidden' || session.get()?.tenantId === undefined) return;
   const stopping = new AbortController();
   running = stopping;
-  void follow(stopping.signal).finally(() => {
+  void keepOpen(() => follow(stopping.signal), stopping.signal).finally(() => {
     if (running === stopping) running = undefined;
     if (running === undefined) liveness.set('off');
   });
@@ -39,7 +40,6 @@ function stop(): void {
 }
 
 async function follow(signal: AbortSignal): Promise<void> {
-  if (session.get()?.tenantId === undefined) return;
   let hasBeenOpen = false;
   let lostAtMs: number | undefined;
   liveness.set('connecting');
@@ -47,7 +47,7 @@ async function follow(signal: AbortSignal): Promise<void> {
     if (state === 'lost') lostAtMs ??= Date.now();
     else {
       const isGap = !hasBeenOpen || (lostAtMs !== undefined && Date.now() - lostAtMs > keptMs);
-      if (isGap) for (const { resumed } of listeners) resumed();
+      if (isGap) for (const { resumed } of listeners) notify(resumed);
       hasBeenOpen = true;
       lostAtMs = undefined;
     }
@@ -55,9 +55,9 @@ async function follow(signal: AbortSignal): Promise<void> {
   };
   try {
     for await (const event of troupe.realtime.events({ signal, onConnection }))
-      for (const { receive } of listeners) receive(event);
-  } catch {
-    // Nobody listens any more, or the role may not: `start` says that it is off.
+      for (const { receive } of listeners) notify(() => receive(event));
+  } finally {
+    if (!signal.aborted) liveness.set('connecting');
   }
 }
 
@@ -82,6 +82,16 @@ document.addEventListener('visibilitychange', () => {
   } else stop();
 });
 
+/** Calls the listener until the returned function is called. */
+export function listen(listener: Listener): () => void {
+  listeners.add(listener);
+  if (running === undefined) start();
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size === 0) stop();
+  };
+}
+
 /**
  * Calls `receive` for each event of the tenant while the component is on screen. `resumed`: events may have been missed,
  * read again.
@@ -94,17 +104,13 @@ export function useRealtime(
   useEffect(() => {
     latest.current = { receive, resumed };
   });
-  useEffect(() => {
-    const listener: Listener = {
-      receive: (event) => latest.current.receive(event),
-      resumed: () => latest.current.resumed(),
-    };
-    listeners.add(listener);
-    if (running === undefined) start();
-    return () => {
-      listeners.delete(listener);
-      if (listeners.size === 0) stop();
-    };
-  }, []);
+  useEffect(
+    () =>
+      listen({
+        receive: (event) => latest.current.receive(event),
+        resumed: () => latest.current.resumed(),
+      }),
+    [],
+  );
   return useValue(liveness);
 }
