@@ -47,8 +47,8 @@ export class ChatApi {
     this.#store = store;
   }
 
-  async history(sessionId: string): Promise<History> {
-    const response = await this.#fetch(`/sessions/${sessionId}/messages?limit=${shownMessages}`);
+  async history(sessionId: string, signal: AbortSignal): Promise<History> {
+    const response = await this.#fetch(`/sessions/${sessionId}/messages?limit=${shownMessages}`, { signal });
     if (!response.ok) throw await refusalOf(response, Date.now());
     const { data, control_mode: mode } = await response.json();
     return { messages: data.toReversed(), isHandedOff: mode === 'manual_handoff' };

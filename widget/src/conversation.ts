@@ -1,5 +1,7 @@
-import { newIdempotencyKey } from '../../client/src/surroundings';
-import { ApiError, type Block, type ChatApi, faultOf, type TurnEvent } from './api';
+import { backoffMs } from '../../client/src/backoff';
+import { Limit } from '../../client/src/limit';
+import { newIdempotencyKey, type Surroundings, systemSurroundings } from '../../client/src/surroundings';
+import { ApiError, type Block, type ChatApi, faultOf, type History, type TurnEvent } from './api';
 import type { TextName } from './texts';
 import type { PendingMessage, VisitorStore } from './visitor';
 
@@ -28,21 +30,37 @@ const atRest: ChatState = {
 };
 /** How often the page asks for the answer of a person. */
 const askEveryMs = 8_000;
+const historyLimitMs = 20_000;
+/** The page asks again after this time, even where the platform names a longer one. */
+const longestPauseMs = 60_000;
 
 /** The conversation of this visitor with the agent. Calls `onChange` after every change. */
 export class Conversation {
   readonly #api: ChatApi;
   readonly #store: VisitorStore;
   readonly #onChange: (state: ChatState) => void;
+  readonly #surroundings: Surroundings;
   #state = atRest;
   #isHandedOff = false;
-  #isRead = false;
+  #isResumed = false;
+  /** What was said before is not on screen yet. */
+  #isMissing = false;
+  #isReading = false;
+  /** Readings in a row that failed. */
+  #failures = 0;
+  #cancelReading = (): void => undefined;
   #asking: ReturnType<typeof setInterval> | undefined;
 
-  constructor(api: ChatApi, store: VisitorStore, onChange: (state: ChatState) => void) {
+  constructor(
+    api: ChatApi,
+    store: VisitorStore,
+    onChange: (state: ChatState) => void,
+    surroundings: Surroundings = systemSurroundings,
+  ) {
     this.#api = api;
     this.#store = store;
     this.#onChange = onChange;
+    this.#surroundings = surroundings;
   }
 
   get state(): ChatState {
@@ -51,11 +69,16 @@ export class Conversation {
 
   /** Shows what the browser remembers, and goes on with a turn that a reload interrupted. */
   async resume(): Promise<void> {
-    if (this.#isRead) return;
-    this.#isRead = true;
-    const { pending } = this.#store.visitor;
+    if (this.#isResumed) {
+      if (this.#isMissing) this.#readAgain();
+      return;
+    }
+    this.#isResumed = true;
+    const { pending, sessionId } = this.#store.visitor;
+    this.#isMissing = sessionId !== undefined;
     await this.#read(pending?.executionId);
-    if (pending !== undefined) await this.#run(pending);
+    // The visitor may have written or begun anew meanwhile.
+    if (pending !== undefined && this.#isPending(pending)) await this.#run(pending);
   }
 
   async send(text: string): Promise<void> {
@@ -83,6 +106,8 @@ export class Conversation {
     if (this.#state.isWorking) void this.stop();
     this.#store.change({ secret: undefined, sessionId: undefined, pending: undefined });
     this.#watch(false);
+    this.#isMissing = false;
+    this.#cancelReading();
     this.#change({ ...atRest });
   }
 
@@ -95,7 +120,7 @@ export class Conversation {
       const lost = (): void => this.#change({ notice: 'reconnecting' });
       for await (const event of this.#api.turn(pending, lost)) {
         // The visitor began anew meanwhile.
-        if (this.#store.visitor.pending?.idempotencyKey !== pending.idempotencyKey) return;
+        if (!this.#isPending(pending)) return;
         this.#note(event, pending);
         turn.take(event);
         const isShown = turn.text !== '';
@@ -106,8 +131,12 @@ export class Conversation {
       }
       await this.#end(turn, before);
     } catch (error) {
-      if (this.#store.visitor.pending?.idempotencyKey === pending.idempotencyKey) this.#fail(error);
+      if (this.#isPending(pending)) this.#fail(error);
     }
+  }
+
+  #isPending({ idempotencyKey }: PendingMessage): boolean {
+    return this.#store.visitor.pending?.idempotencyKey === idempotencyKey;
   }
 
   #note(event: TurnEvent, pending: PendingMessage): void {
@@ -150,25 +179,78 @@ export class Conversation {
   /** Reads the conversation, without what belongs to a turn that is read next. */
   async #read(withoutExecution?: string): Promise<void> {
     const { sessionId } = this.#store.visitor;
-    if (sessionId === undefined) return;
+    if (sessionId === undefined || this.#isReading) return;
+    this.#isReading = true;
+    this.#cancelReading();
     const { messages: before } = this.#state;
+    const limit = new Limit(historyLimitMs, this.#surroundings);
     try {
-      const { messages, isHandedOff } = await this.#api.history(sessionId);
-      // The visitor has written or begun anew meanwhile, so the answer may be older than what is shown.
-      if (this.#state.messages !== before) return;
-      const shown = messages.filter(
-        ({ execution_id: id }) => withoutExecution === undefined || id !== withoutExecution,
-      );
-      this.#watch(isHandedOff);
-      this.#change({
-        messages: shown.map(({ from, content }) => ({ from, text: content })),
-        notice: isHandedOff ? 'handoff' : undefined,
-      });
+      const history = await limit.of(this.#api.history(sessionId, limit.signal));
+      if (this.#store.visitor.sessionId !== sessionId) return;
+      this.#failures = 0;
+      // The visitor has written meanwhile, so the answer may be older than what is shown.
+      if (this.#state.messages !== before || this.#state.isWorking) {
+        if (this.#isMissing) this.#readLater();
+      } else this.#show(history, withoutExecution);
     } catch (error) {
-      if (error instanceof ApiError && error.status < 500 && error.status !== 429) {
-        this.#store.change({ sessionId: undefined });
-      } else this.#change({ notice: 'reconnecting' });
+      if (this.#store.visitor.sessionId === sessionId) this.#failReading(error);
+    } finally {
+      limit.end();
+      this.#isReading = false;
     }
+  }
+
+  #show({ messages, isHandedOff }: History, withoutExecution?: string): void {
+    const shown = messages.filter(
+      ({ execution_id: id }) => withoutExecution === undefined || id !== withoutExecution,
+    );
+    this.#isMissing = false;
+    this.#watch(isHandedOff);
+    this.#change({
+      messages: shown.map(({ from, content }) => ({ from, text: content })),
+      notice: isHandedOff ? 'handoff' : this.#lastingNotice,
+    });
+  }
+
+  #failReading(error: unknown): void {
+    const status = error instanceof ApiError ? error.status : undefined;
+    if (status !== undefined && status < 500 && status !== 408 && status !== 429) {
+      this.#isMissing = false;
+      this.#store.change({ sessionId: undefined });
+      this.#change({ notice: this.#lastingNotice });
+      return;
+    }
+    this.#failures += 1;
+    if (!this.#state.isWorking) this.#change({ notice: 'reconnecting' });
+    if (this.#isMissing) this.#readLater(error instanceof ApiError ? error.retryAfterMs : undefined);
+  }
+
+  /** The notice without what a reading of the conversation says anew. */
+  get #lastingNotice(): TextName | undefined {
+    const { notice } = this.#state;
+    return notice === 'reconnecting' || notice === 'handoff' ? undefined : notice;
+  }
+
+  #readLater(askedMs = 0): void {
+    const pauseMs = Math.max(
+      backoffMs(this.#surroundings, this.#failures),
+      Math.min(askedMs, longestPauseMs),
+    );
+    this.#cancelReading();
+    this.#cancelReading = this.#surroundings.after(pauseMs, () => this.#readAgain());
+  }
+
+  #readAgain(): void {
+    const { isOpen, pending } = this.#store.visitor;
+    // Opening the chat comes here again.
+    if (isOpen !== true) return;
+    // A turn that runs, and a message that failed, are not in the history as they are on screen.
+    if (this.#isIdle && pending === undefined) void this.#read();
+    else this.#readLater(askEveryMs);
+  }
+
+  get #isIdle(): boolean {
+    return !this.#state.isWorking && document.visibilityState === 'visible';
   }
 
   /** While a person answers, the page asks for news. */
@@ -178,8 +260,7 @@ export class Conversation {
     if (!isHandedOff) this.#asking = undefined;
     else
       this.#asking ??= setInterval(() => {
-        const isIdle = !this.#state.isWorking && document.visibilityState === 'visible';
-        if (isIdle && this.#isHandedOff) void this.#read();
+        if (this.#isIdle && this.#isHandedOff) void this.#read();
       }, askEveryMs);
   }
 
