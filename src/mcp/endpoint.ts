@@ -9,7 +9,6 @@ import {
   parseJson,
   RawReply,
   type StreamReply,
-  type StreamWriter,
   tenantCaller,
 } from '../http/operations/index.js';
 import { isLoopbackAddress } from '../kernel/address.js';
@@ -17,12 +16,16 @@ import type { TenantCaller } from '../kernel/caller.js';
 import { PlatformError } from '../kernel/errors.js';
 import type { ClientRequest } from './client-request.js';
 import { directAnswer } from './direct-call.js';
+import { checkNames } from './request-bounds.js';
 import { rpcAnswerShape, rpcErrorShape, rpcRequestShape } from './rpc-shapes.js';
 import { loweredRole, narrowingHeaders, narrowingOf } from './narrowing.js';
 import { type McpServerParts, serverFor } from './server.js';
 import { rowsNamedIn, type SubscriptionParts, TenantChanges } from './subscriptions.js';
+import { UnsentFrames } from './unsent-frames.js';
 
 const bodyBytesMax = 4 * 1024 * 1024;
+/** The code of a message that is no request. */
+const invalidRequest = -32_600;
 
 /** Headers of the protocol that the library checks against the body. */
 const protocolHeaders = [
@@ -123,36 +126,62 @@ async function serve(parts: EndpointParts, request: McpRequest): Promise<RawRepl
       status: 400,
     });
   }
+  try {
+    checkNames(body);
+  } catch (error) {
+    return refusalOf(error, body);
+  }
   const direct = directAnswer(server, client, body, request.headers, () => request.signal);
   if (direct !== undefined) return direct;
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     // Only unsupported older revisions have batches. A batch would count as one request and run many calls.
-    return new RawReply('application/json', protocolError(-32_600, 'The body must be one message.'), {
+    return new RawReply('application/json', protocolError(invalidRequest, 'The body must be one message.'), {
       status: 400,
     });
   }
   await server.cancellations.take(client, body);
   const method: unknown = Reflect.get(body, 'method');
   const isListening = method === listenMethod;
+  const unsent = new UnsentFrames();
   let bus: TenantChanges | undefined;
   try {
-    if (isListening) bus = await TenantChanges.open(parts, client.caller, rowsNamedIn(body));
+    if (isListening) bus = await TenantChanges.open(parts, client.caller, rowsNamedIn(body), unsent);
   } catch (error) {
-    if (!(error instanceof ProtocolError)) throw error;
-    const id: unknown = Reflect.get(body, 'id') ?? null;
-    return new RawReply('application/json', protocolError(error.code, error.message, id), { status: 400 });
+    return refusalOf(error, body);
   }
   const left = new AbortController();
-  const leave = (): void => left.abort();
+  const leave = (): void => {
+    left.abort();
+    bus?.close();
+  };
+  const done = (): void => {
+    parts.stopping.removeEventListener('abort', leave);
+    bus?.close();
+  };
   request.signal.addEventListener('abort', leave, { once: true });
   // After all that may refuse the request, which would leave its listener on the node.
   if (isListening) parts.stopping.addEventListener('abort', leave, { once: true });
   // An aborted signal fires no event.
   if (request.signal.aborted || (isListening && parts.stopping.aborted)) leave();
-  const handler = handlerFor(server, client, bus);
-  const response = await handler.fetch(webRequestOf(parts, request, left.signal), { parsedBody: body });
-  const done = (): void => parts.stopping.removeEventListener('abort', leave);
-  return replyOf(response, left, done, method === 'initialize' ? { 'Mcp-Session-Id': parts.newId() } : {});
+  try {
+    const handler = handlerFor(server, client, unsent, bus);
+    const response = await handler.fetch(webRequestOf(parts, request, left.signal), { parsedBody: body });
+    const headers = method === 'initialize' ? { 'Mcp-Session-Id': parts.newId() } : {};
+    return await replyOf(response, { unsent, leave, done, headers });
+  } catch (error) {
+    done();
+    throw error;
+  }
+}
+
+/** The answer of the protocol to a request that breaks it. Other errors have the form of the platform. */
+function refusalOf(error: unknown, body: unknown): RawReply {
+  if (!(error instanceof ProtocolError)) throw error;
+  const { code, message } = error;
+  // An id that is refused itself is not repeated.
+  const isNamed = typeof body === 'object' && body !== null && code !== invalidRequest;
+  const id: unknown = isNamed ? Reflect.get(body, 'id') : undefined;
+  return new RawReply('application/json', protocolError(code, message, id ?? null), { status: 400 });
 }
 
 /** Refuses requests that a page of another site sends, even if the browser adds a valid credential. */
@@ -188,10 +217,11 @@ function clientRequestOf({ caller, headers, requestId }: McpRequest): ClientRequ
 function handlerFor(
   server: McpServerParts,
   client: ClientRequest,
+  unsent: UnsentFrames,
   bus: TenantChanges | undefined,
 ): McpHttpHandler {
   const report = (error: Error): void => server.report('answering an MCP request', error);
-  return createMcpHandler(({ era }) => serverFor(server, client, era), {
+  return createMcpHandler(({ era }) => serverFor(server, client, era, unsent), {
     onerror: (error) => {
       // A request that breaks the protocol is the client's fault; its answer says so, and the log does not.
       if (error.name !== 'Error' && error.name !== 'UnsupportedProtocolVersionError') report(error);
@@ -211,39 +241,29 @@ function webRequestOf({ publicUrl }: EndpointParts, { headers }: McpRequest, sig
   return new Request(`${publicUrl().replace(/\/+$/, '')}/mcp`, { method: 'POST', headers: passed, signal });
 }
 
+interface Sending {
+  readonly unsent: UnsentFrames;
+  /** Ends the work for the answer. */
+  readonly leave: () => void;
+  /** The answer is complete. */
+  readonly done: () => void;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 /** The library's answer in the form that the edge sends: whole, or as a stream. */
 async function replyOf(
   response: Response,
-  left: AbortController,
-  done: () => void,
-  headers: Readonly<Record<string, string>>,
+  { unsent, leave, done, headers }: Sending,
 ): Promise<RawReply | StreamReply> {
   const contentType = response.headers.get('content-type') ?? 'application/json';
   const { body, status } = response;
   if (body === null || !contentType.startsWith('text/event-stream')) {
+    const text = await response.text();
     done();
-    return new RawReply(contentType, await response.text(), { status, headers });
+    return new RawReply(contentType, text, { status, headers });
   }
-  return eventStream((writer) => passOn(body, writer, left).finally(done), headers, '');
-}
-
-async function passOn(
-  body: ReadableStream<Uint8Array>,
-  writer: StreamWriter,
-  left: AbortController,
-): Promise<void> {
-  const reader = body.getReader();
-  const leave = (): void => {
-    left.abort();
-    void reader.cancel().catch(() => undefined);
-  };
-  if (writer.gone.aborted) return leave();
-  writer.gone.addEventListener('abort', leave, { once: true });
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done || writer.gone.aborted) return;
-    if (!writer.write(value)) await writer.drained();
-  }
+  const run = unsent.of(body, leave);
+  return eventStream((writer) => run(writer).finally(done), headers, '');
 }
 
 function protocolError(code: number, message: string, id: unknown = null): string {

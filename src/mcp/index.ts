@@ -21,7 +21,7 @@ type PlatformParts = Pick<Platform, 'store' | 'time' | 'changes' | 'ids' | 'log'
 
 export interface McpOptions extends Omit<
   EndpointParts,
-  'server' | 'changes' | 'stopping' | 'turnEnds' | 'newId'
+  'server' | 'changes' | 'stopping' | 'turnEnds' | 'newId' | 'time'
 > {
   readonly version: string;
   readonly chats: ChatTurns;
@@ -45,6 +45,7 @@ export function createMcp(platform: PlatformParts, options: McpOptions): McpSubj
   const operations = mcpOperations({
     ...options,
     changes: platform.changes,
+    time: platform.time,
     turnEnds: new TurnEnds({ sessions: options.sessions, time: platform.time }),
     newId: () => platform.ids.uuid(),
     stopping: stopping.signal,

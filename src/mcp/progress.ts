@@ -1,4 +1,5 @@
 import type { Time } from '../../cluster/index.js';
+import type { UnsentFrames } from './unsent-frames.js';
 
 /** A notification about the progress of the call with this token. */
 export interface ProgressNotification {
@@ -10,9 +11,10 @@ export interface ProgressNotification {
   };
 }
 
-/** Where progress is reported: the client's token, and the function that sends to the client. */
+/** Where progress is reported: the client's token, and what sends to the client. */
 export interface ProgressListener {
   readonly token: string | number;
+  readonly unsent: Pick<UnsentFrames, 'isBehind' | 'taken'>;
   notify(notification: ProgressNotification): Promise<void>;
 }
 
@@ -26,31 +28,42 @@ export class ProgressReport {
   readonly #listener: ProgressListener | undefined;
   #sent = 0;
   #waiting: string | undefined;
-  readonly #time: Time;
+  readonly #time: Pick<Time, 'after'>;
   #timer: { cancel(): void } | undefined;
   #sending: Promise<void> = Promise.resolve();
+  #isFinished = false;
 
-  constructor(listener: ProgressListener | undefined, time: Time) {
+  constructor(listener: ProgressListener | undefined, time: Pick<Time, 'after'>) {
     this.#time = time;
     this.#listener = listener;
   }
 
-  /** Sends the message, or a later one that replaces it. */
+  /** Sends the message, or a later one that replaces it: none is made while the client has not taken the former. */
   update(message: string): void {
-    if (this.#listener === undefined) return;
+    const listener = this.#listener;
+    if (listener === undefined) return;
     this.#waiting = message;
-    this.#timer ??= this.#time.after(this.#sent === 0 ? 0 : everyMs, () => this.#send());
+    this.#timer ??= this.#time.after(
+      this.#sent === 0 ? 0 : everyMs,
+      () => void this.#sendWhenTaken(listener),
+    );
   }
 
-  /** Resolves when the last message has left, so that none follows the result. */
+  /** Resolves when the last message has left, so that none follows the result, which tells more than a late message. */
   async finished(): Promise<void> {
+    this.#isFinished = true;
     this.#timer?.cancel();
-    this.#send();
+    if (this.#listener?.unsent.isBehind === false) this.#send();
     await this.#sending;
   }
 
-  #send(): void {
+  async #sendWhenTaken({ unsent }: ProgressListener): Promise<void> {
+    await unsent.taken();
     this.#timer = undefined;
+    if (!this.#isFinished) this.#send();
+  }
+
+  #send(): void {
     const message = this.#waiting;
     const listener = this.#listener;
     this.#waiting = undefined;

@@ -17,6 +17,7 @@ import { callTool, type CallToolParts } from './tools/call-tool.js';
 import type { ToolCatalogue } from './tools/catalogue.js';
 import { resultOf } from './tools/tool-result.js';
 import type { Arguments } from './tools/tool.js';
+import type { UnsentFrames } from './unsent-frames.js';
 
 export interface McpServerParts extends CallToolParts {
   readonly version: string;
@@ -62,7 +63,12 @@ const optionsOf = { modern: options(true), legacy: options(false) } as const;
  * Builds the server of one request. A server object is never shared: answers of one client could reach another. Costly
  * parts (schemas, lists) are made once and shared.
  */
-export function serverFor(parts: McpServerParts, request: ClientRequest, era: 'legacy' | 'modern'): Server {
+export function serverFor(
+  parts: McpServerParts,
+  request: ClientRequest,
+  era: 'legacy' | 'modern',
+  unsent: UnsentFrames,
+): Server {
   const { catalogue, resources, completions } = parts;
   const server = new Server({ name: 'troupe', title: 'Troupe', version: parts.version }, optionsOf[era]);
   server.setRequestHandler('tools/list', () => ({
@@ -70,7 +76,9 @@ export function serverFor(parts: McpServerParts, request: ClientRequest, era: 'l
       ({ listed }) => listed,
     ) as never,
   }));
-  server.setRequestHandler('tools/call', ({ params }, context) => called(parts, request, params, context));
+  server.setRequestHandler('tools/call', ({ params }, context) =>
+    called(parts, request, params, context, unsent),
+  );
   server.setRequestHandler('resources/list', () => ({ resources: [...resources.list] }));
   server.setRequestHandler('resources/templates/list', () => ({
     resourceTemplates: [...resources.templates],
@@ -89,6 +97,7 @@ async function called(
   request: ClientRequest,
   { name, arguments: args = {} }: { readonly name: string; readonly arguments?: Arguments | undefined },
   { mcpReq }: ServerContext,
+  unsent: UnsentFrames,
 ): Promise<CallToolResult> {
   const found = parts.catalogue.named(name);
   if (found === undefined || !isShown(found, request.narrowing)) throw unknownTool(parts, request, name);
@@ -98,7 +107,8 @@ async function called(
     id,
     left: () => signal,
     idempotencyKey: meta?.['idempotency_key'],
-    progress: token === undefined ? undefined : { token, notify: (message) => mcpReq.notify(message) },
+    progress:
+      token === undefined ? undefined : { token, unsent, notify: (message) => mcpReq.notify(message) },
   });
   return resultOf(outcome);
 }

@@ -5,10 +5,13 @@ import { agentTopic, draftTopic, seesDrafts } from '../agents/index.js';
 import type { RealtimeSubject } from '../conversations/realtime/index.js';
 import type { Sessions } from '../conversations/sessions/index.js';
 import type { ChangeFeed } from '../infra/storage/index.js';
+import type { Time } from '../../cluster/index.js';
 import { allows } from '../http/operations/index.js';
 import type { TenantCaller } from '../kernel/caller.js';
 import { type RowAddress, rowIn, rowUri } from './resources/resources.js';
 import type { TurnEnds } from './turn-ends.js';
+import type { UnsentFrames } from './unsent-frames.js';
+import { WaitingUpdates } from './waiting-updates.js';
 
 /** Addresses that one stream of subscriptions names. */
 const addressesMax = 100;
@@ -18,6 +21,7 @@ export interface SubscriptionParts {
   readonly changes: ChangeFeed;
   readonly turnEnds: TurnEnds;
   readonly sessions: Pick<Sessions, 'execution' | 'session'>;
+  readonly time: Pick<Time, 'soon'>;
 }
 
 const listenParams = z.object({
@@ -44,47 +48,64 @@ export function rowsNamedIn(body: unknown): readonly RowAddress[] {
 export class TenantChanges implements ServerEventBus {
   readonly #parts: SubscriptionParts;
   readonly #caller: TenantCaller;
-  readonly #followed: readonly FollowedSession[];
+  readonly #updates: WaitingUpdates;
+  #followed: readonly FollowedSession[] = [];
+  #leave: (() => void) | undefined;
 
-  private constructor(parts: SubscriptionParts, caller: TenantCaller, followed: readonly FollowedSession[]) {
+  private constructor(parts: SubscriptionParts, caller: TenantCaller, updates: WaitingUpdates) {
     this.#parts = parts;
     this.#caller = caller;
-    this.#followed = followed;
+    this.#updates = updates;
+    const { role, scope } = caller;
+    // Counts the stream among those of the tenant, and refuses one too many.
+    this.#leave = parts.realtime.listen(scope, ({ data }) => {
+      if (typeof data['session_id'] === 'string') updates.add(rowUri('sessions', data['session_id']));
+      if (typeof data['execution_id'] === 'string' && allows(role, 'executions:read'))
+        updates.add(rowUri('executions', data['execution_id']));
+    });
   }
 
   /**
    * Resolves once the state is read from which the stream tells changes. The client is told that it is subscribed only
-   * then: it may end a turn with its next request, before a later reading.
+   * then: it may end a turn with its next request, before a later reading. `close` must follow.
    */
   static async open(
     parts: SubscriptionParts,
     caller: TenantCaller,
     rows: readonly RowAddress[],
+    unsent: Pick<UnsentFrames, 'taken'>,
   ): Promise<TenantChanges> {
     const ending = rows.filter(({ kind }) => kind !== 'agents');
     parts.turnEnds.admit(caller.scope, ending.length);
-    const followed = await Promise.all(ending.map((row) => followedBy(parts, caller, row)));
-    // Others may have taken the room while this one read.
-    parts.turnEnds.admit(caller.scope, ending.length);
-    return new TenantChanges(
-      parts,
-      caller,
-      followed.filter((one) => one !== undefined),
-    );
+    const uris = rows.map(({ kind, id }) => rowUri(kind, id));
+    const changes = new TenantChanges(parts, caller, new WaitingUpdates(uris, unsent, parts.time));
+    try {
+      const followed = await Promise.all(ending.map((row) => followedBy(parts, caller, row)));
+      // Others may have taken the room while this one read.
+      parts.turnEnds.admit(caller.scope, ending.length);
+      changes.#followed = followed.filter((one) => one !== undefined);
+      return changes;
+    } catch (error) {
+      changes.close();
+      throw error;
+    }
   }
 
   /** Changes come from the store and the sessions alone, whichever node made them. */
   publish(): void {}
 
+  /** The library refuses some requests before it subscribes, and then ends nothing. */
+  close(): void {
+    this.#leave?.();
+    this.#leave = undefined;
+    this.#updates.stop();
+  }
+
   subscribe(listener: (event: ServerEvent) => void): () => void {
-    const { realtime, changes } = this.#parts;
+    const { changes } = this.#parts;
     const { scope, role } = this.#caller;
-    const changed = (uri: string): void => listener({ kind: 'resource_updated', uri });
-    const stopEvents = realtime.listen(scope, ({ data }) => {
-      if (typeof data['session_id'] === 'string') changed(rowUri('sessions', data['session_id']));
-      if (typeof data['execution_id'] === 'string' && allows(role, 'executions:read'))
-        changed(rowUri('executions', data['execution_id']));
-    });
+    const updates = this.#updates;
+    const changed = (uri: string): void => updates.add(uri);
     const topics = seesDrafts(role) ? [agentTopic, draftTopic] : [agentTopic];
     const stopAgents = topics.map((topic) =>
       changes.subscribe(topic, {
@@ -96,10 +117,11 @@ export class TenantChanges implements ServerEventBus {
       }),
     );
     const endings = this.#followed.map((one) => this.#followTurns(one, changed));
+    updates.begin((uri) => listener({ kind: 'resource_updated', uri }));
     return () => {
-      stopEvents();
       for (const stop of stopAgents) stop();
       for (const end of endings) end();
+      this.close();
     };
   }
 

@@ -204,6 +204,31 @@ test.serial('a body is bounded in bytes, in depth and in the number of its value
   t.like(JSON.parse(large.text), { error: 'payload_too_large' });
 });
 
+test.serial(
+  'an id or a progress token that each message would repeat is refused if it is long',
+  async (t) => {
+    const headers = {
+      'x-api-key': node.bootstrap.api_key,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    };
+    const answerTo = async (id: unknown, meta: object) => {
+      const params = { name: 'list_agents', arguments: {}, _meta: meta };
+      const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params });
+      const response = await fetch(`${node.node.baseUrl}/mcp`, { method: 'POST', headers, body });
+      return { status: response.status, text: await response.text() };
+    };
+    const long = 'x'.repeat(3_900_000);
+    const id = await answerTo(long, {});
+    t.is(id.status, 400);
+    t.like(JSON.parse(id.text), { id: null, error: { code: -32_600 } });
+    const token = await answerTo(1, { progressToken: long });
+    t.is(token.status, 400);
+    t.like(JSON.parse(token.text), { id: 1, error: { code: -32_602 } });
+    t.is((await answerTo('x'.repeat(200), { progressToken: 'y'.repeat(200) })).status, 200);
+  },
+);
+
 test.serial('an access token with its tenant works like a key', async (t) => {
   const { access_token: token, tenant_id: tenant } = node.bootstrap;
   const headers = { authorization: `Bearer ${token}`, 'x-tenant-id': tenant, 'x-api-key': '' };
