@@ -3,6 +3,7 @@ import { type ErrorCode, invalidField, PlatformError } from '../../kernel/errors
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { TaskLimiter } from '../../kernel/task-limiter.js';
 import { type Egress, EgressError } from '../../infra/egress/index.js';
+import { FetchedBytes } from './fetched-bytes.js';
 import { bytesInBase64, type GivenPart, partBytesMax } from './given-parts.js';
 import {
   imageTypesList,
@@ -47,8 +48,13 @@ const fetchMsMax = 15_000;
 const silenceMsMax = 10_000;
 /** Of five megabytes each. */
 const fetchesMax = { all: 24, each: 6 };
+/** Two of the largest requests of a tenant; a small node can spare as much as for request bodies. */
+const fetchedBytesMax = { all: 256 * 1024 * 1024, each: 2 * allBytesMax };
 
-export function partReader(egress: Pick<Egress, 'checkUrl' | 'fetchGuarded'>): ReadParts {
+export function partReader(
+  egress: Pick<Egress, 'checkUrl' | 'streamGuarded'>,
+  fetchedBytes: FetchedBytes = new FetchedBytes(fetchedBytesMax),
+): ReadParts {
   const room = new TaskLimiter(fetchesMax);
   return async (scope, parts, { tooLarge, signal }) => {
     const beyond = parts[partsMax];
@@ -59,29 +65,55 @@ export function partReader(egress: Pick<Egress, 'checkUrl' | 'fetchGuarded'>): R
       if (part.url != null) egress.checkUrl(part.url, `${field}.url`);
       return part.data == null ? undefined : decoded(part.data, `${field}.data`, tooLarge);
     });
-    const found = await Promise.all(
-      parts.map(async ({ part, field }, at): Promise<ReadPart> => {
-        const bytes = inline[at];
-        const content =
-          bytes === undefined
-            ? await room.run(scope.tenantId, () =>
-                fetched(egress, part.url ?? '', `${field}.url`, tooLarge, signal),
-              )
-            : { bytes, told: undefined };
-        const mediaType = typeOf(part, content, field);
-        return { type: part.type, name: part.name ?? undefined, bytes: content.bytes, mediaType, field };
-      }),
-    );
-    const bytes = found.reduce((sum, part) => sum + part.bytes.byteLength, 0);
-    if (bytes > allBytesMax) {
-      const issue = `has images and files of more than ${allBytesMax} bytes together`;
-      throw new PlatformError(tooLarge, {
-        message: `The request ${issue}.`,
-        details: { field: 'messages', issue },
-      });
+    let leftBytes = allBytesMax;
+    const count = (bytes: number): void => {
+      leftBytes -= bytes;
+      if (leftBytes < 0) throw allTooLarge(tooLarge);
+    };
+    for (const bytes of inline) count(bytes?.byteLength ?? 0);
+    const ending = new AbortController();
+    const ended = rejectionOf(ending.signal);
+    const held = fetchedBytes.begin(scope.tenantId, (error) => ending.abort(error));
+    const take = (bytes: number): void => {
+      count(bytes);
+      held.hold(bytes);
+    };
+    const leave = (): void => ending.abort(new PlatformError('client_closed'));
+    if (signal?.aborted === true) leave();
+    else signal?.addEventListener('abort', leave, { once: true });
+    try {
+      const all = Promise.all(
+        parts.map(async ({ part, field }, at): Promise<ReadPart> => {
+          const bytes = inline[at];
+          const content =
+            bytes === undefined
+              ? await room.run(scope.tenantId, () =>
+                  fetched(egress, part.url ?? '', `${field}.url`, { tooLarge, signal: ending.signal, take }),
+                )
+              : { bytes, told: undefined };
+          const mediaType = typeOf(part, content, field);
+          return { type: part.type, name: part.name ?? undefined, bytes: content.bytes, mediaType, field };
+        }),
+      );
+      // A fetch that waits for its place learns of the end only then.
+      return await Promise.race([all, ended]);
+    } finally {
+      signal?.removeEventListener('abort', leave);
+      // The first failure ends the other fetches, which would hold their bytes until the last server has answered.
+      ending.abort();
+      held.free();
     }
-    return found;
   };
+}
+
+/** Rejects with the reason of the signal when it aborts. */
+function rejectionOf(signal: AbortSignal): Promise<never> {
+  const rejection = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+  // Nobody waits for it once the content is there.
+  rejection.catch(() => undefined);
+  return rejection;
 }
 
 type TooLarge = Parameters<ReadParts>[2]['tooLarge'];
@@ -102,34 +134,53 @@ function partTooLarge(field: string, code: TooLarge): PlatformError {
   });
 }
 
+function allTooLarge(code: TooLarge): PlatformError {
+  const issue = `has images and files of more than ${allBytesMax} bytes together`;
+  return new PlatformError(code, {
+    message: `The request ${issue}.`,
+    details: { field: 'messages', issue },
+  });
+}
+
 interface Found {
   readonly bytes: Buffer;
   /** The type that the server of the address tells. */
   readonly told: string | undefined;
 }
 
+interface Fetching {
+  readonly tooLarge: TooLarge;
+  readonly signal: AbortSignal;
+  /** Counts bytes before they are kept. Throws if they are too many. */
+  readonly take: (bytes: number) => void;
+}
+
 async function fetched(
-  egress: Pick<Egress, 'fetchGuarded'>,
+  egress: Pick<Egress, 'streamGuarded'>,
   url: string,
   field: string,
-  tooLarge: TooLarge,
-  signal: AbortSignal | undefined,
+  { tooLarge, signal, take }: Fetching,
 ): Promise<Found> {
   try {
-    const answer = await egress.fetchGuarded({
+    // It may have waited for its place until after the end.
+    signal.throwIfAborted();
+    const answer = await egress.streamGuarded({
       url,
       headers: { accept: '*/*' },
       timeoutMs: fetchMsMax,
       silenceMs: silenceMsMax,
       bodyBytesMax: partBytesMax,
       oversize: 'refuse',
-      ...(signal === undefined ? {} : { signal }),
+      signal,
     });
-    if (answer.status !== 200)
+    if (answer.status !== 200) {
+      await answer.body.return();
       throw invalidField(field, `cannot be fetched: its server answers ${answer.status}`);
-    if (answer.body.byteLength === 0) throw invalidField(field, 'has no content');
+    }
+    const bytes = await wholeOf(answer.body, take);
+    if (bytes.byteLength === 0) throw invalidField(field, 'has no content');
     const told = plainMediaType(answer.headers['content-type'] ?? '');
-    return { bytes: answer.body, told: told === '' ? undefined : told };
+    return { bytes, told: told === '' ? undefined : told };
   } catch (error) {
     if (!(error instanceof EgressError) || error.failure === 'cancelled') throw error;
     if (error.failure === 'too_large') throw partTooLarge(field, tooLarge);
@@ -137,6 +188,24 @@ async function fetched(
       throw invalidField(field, 'points to a host that may not be reached from here');
     throw invalidField(field, `cannot be fetched: ${error.message}`);
   }
+}
+
+/** Collects the pieces in one place that grows: an object for each piece would cost a hundred times a tiny one. */
+async function wholeOf(body: AsyncIterable<Uint8Array>, take: (bytes: number) => void): Promise<Buffer> {
+  let whole: Buffer = Buffer.alloc(0);
+  let length = 0;
+  for await (const piece of body) {
+    take(piece.length);
+    if (length + piece.length > whole.length) {
+      const size = Math.max(length + piece.length, Math.min(2 * whole.length, partBytesMax));
+      const larger = Buffer.allocUnsafeSlow(size);
+      larger.set(whole.subarray(0, length));
+      whole = larger;
+    }
+    whole.set(piece, length);
+    length += piece.length;
+  }
+  return length === whole.length ? whole : Buffer.from(whole.subarray(0, length));
 }
 
 /** What the bytes show counts more than what is said of them. */

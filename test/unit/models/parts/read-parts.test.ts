@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { EgressError, type GuardedAnswer } from '../../../../src/infra/egress/index.js';
+import { EgressError, type StreamedAnswer } from '../../../../src/infra/egress/index.js';
 import { PlatformError } from '../../../../src/kernel/errors.js';
 import { tenantScope } from '../../../../src/kernel/tenant-scope.js';
 import {
@@ -13,14 +13,17 @@ const scope = tenantScope('00000000-0000-4000-8000-000000000001');
 const png = Buffer.from('\x89PNG\r\n\x1a\nrest', 'latin1');
 const pdf = Buffer.from('junk before\n%PDF-1.7\n');
 
-function answered(body: Buffer, contentType: string, status = 200): () => Promise<GuardedAnswer> {
+function answered(bytes: Buffer, contentType: string, status = 200): () => Promise<StreamedAnswer> {
   const headers = { 'content-type': contentType };
-  return () => Promise.resolve({ status, headers, url: '', body, truncated: false });
+  async function* body(): AsyncGenerator<Uint8Array, void, void> {
+    for (let at = 0; at < bytes.length; at += 3) yield bytes.subarray(at, at + 3);
+  }
+  return () => Promise.resolve({ status, headers, url: '', body: body(), truncated: () => false });
 }
 
-function read(part: object, fetchGuarded: () => Promise<GuardedAnswer> = answered(png, 'image/png')) {
+function read(part: object, streamGuarded: () => Promise<StreamedAnswer> = answered(png, 'image/png')) {
   const [given] = attachmentsShape.parse([part]) as readonly GivenPart[];
-  const reader = partReader({ checkUrl: (url) => new URL(url), fetchGuarded });
+  const reader = partReader({ checkUrl: (url) => new URL(url), streamGuarded });
   if (given === undefined) throw new Error('one part is given');
   return reader(scope, [{ part: given, field: 'a' }], { tooLarge: 'payload_too_large' });
 }
