@@ -60,10 +60,14 @@ export class StdioBridge {
     const controller = new AbortController();
     const key = keyOf(message.id);
     if (isRequest(message)) this.#running.set(key, controller);
+    let isAnswered = !isRequest(message);
     try {
-      await this.#upstream.post(message, controller.signal, (answer) =>
-        this.#send(this.#adapted(message, answer)),
-      );
+      await this.#upstream.post(message, controller.signal, (answer) => {
+        isAnswered ||= answer.method === undefined && keyOf(answer.id) === key;
+        this.#send(this.#adapted(message, answer));
+      });
+      // A stream may end without the answer, when its node stops.
+      if (!isAnswered) throw new Error('The server ended the connection before it answered. Call again.');
     } catch (error) {
       // A client that cancelled expects no answer.
       if (controller.signal.aborted || !isRequest(message)) return;
