@@ -26,6 +26,7 @@ import {
 import { type EventState, eventState, startOf, stateAfter } from './event-state.js';
 import { putIntoInbox } from './found-messages.js';
 import { noteSeen } from '../inbox/found-messages.store.js';
+import { OpenTable } from './open-table.js';
 import { armSource, moveOn, type SourceRow, takeDue } from './sources.store.js';
 import type { ArmedRow, Polled, TriggerSource } from './trigger-source.js';
 
@@ -50,17 +51,10 @@ export interface DatabaseEventsParts {
   readonly databases: Pick<Databases, 'connect'>;
   readonly time: Time;
   readonly ids: Ids;
-  /** A notification arrived: poll before the source is due. */
+  /** A notification arrived, or none can arrive until a poll connects anew: poll before the source is due. */
   readonly wake: (scope: TenantScope, triggerId: string) => void;
   /** Whether this node holds as many waiting messages as it should; further rows stay in their table. */
   readonly isFull: () => boolean;
-}
-
-interface Open {
-  readonly about: string;
-  readonly reader: DatabaseReader;
-  readonly keys: readonly string[];
-  readonly birth: string | undefined;
 }
 
 /**
@@ -72,7 +66,7 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
   readonly type = 'db_event';
   readonly keepsConnection = true;
   readonly #parts: DatabaseEventsParts;
-  readonly #open = new Map<string, Promise<Open>>();
+  readonly #open = new Map<string, Promise<OpenTable>>();
 
   constructor(parts: DatabaseEventsParts) {
     this.#parts = parts;
@@ -142,7 +136,7 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
     const open = [...this.#open.values()];
     this.#open.clear();
     // The caller that opened a reader has already received its error.
-    await Promise.all(open.map((one) => one.then(({ reader }) => reader.close()).catch(() => undefined)));
+    await Promise.all(open.map((one) => one.then((table) => table.close()).catch(() => undefined)));
   }
 
   async #read(
@@ -261,7 +255,7 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
     return { ...state, born: await highestOf(reader, config, birth) };
   }
 
-  #openFor(scope: TenantScope, triggerId: string, config: DatabaseEventConfig): Promise<Open> {
+  #openFor(scope: TenantScope, triggerId: string, config: DatabaseEventConfig): Promise<OpenTable> {
     const { channel, events, created_column: created } = config;
     const about = JSON.stringify([aboutOf(config), channel, events, created]);
     const known = this.#open.get(triggerId);
@@ -269,8 +263,8 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
       known === undefined
         ? this.#connect(scope, triggerId, config, about)
         : known.then(async (open) => {
-            if (open.about === about && (await isCurrent(open))) return open;
-            void open.reader.close();
+            if (await open.serves(about)) return open;
+            void open.close();
             return this.#connect(scope, triggerId, config, about);
           });
     this.#open.set(triggerId, opening);
@@ -282,8 +276,8 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
     triggerId: string,
     config: DatabaseEventConfig,
     about: string,
-  ): Promise<Open> {
-    const { databases, wake } = this.#parts;
+  ): Promise<OpenTable> {
+    const { databases, time } = this.#parts;
     const reader = await databases.connect(scope, config.database_config_id);
     try {
       if (!reader.allows(tableOf(config))) {
@@ -293,14 +287,10 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
       }
       const keys = await keyColumns(reader, config);
       const birth = await birthColumn(reader, config, keys);
-      if (config.channel !== undefined) {
-        await reader.listen(config.channel, {
-          onNotification: () => wake(scope, triggerId),
-          // Polling continues without it; the next connection listens again.
-          onEnd: () => undefined,
-        });
-      }
-      return { about, reader, keys, birth };
+      const wake = (): void => this.#parts.wake(scope, triggerId);
+      const open = new OpenTable({ about, reader, keys, birth, time, wake });
+      if (config.channel !== undefined) await open.listen(config.channel);
+      return open;
     } catch (error) {
       await reader.close();
       throw error;
@@ -311,17 +301,7 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
     const open = this.#open.get(triggerId);
     this.#open.delete(triggerId);
     // The caller that opened the reader has already received its error.
-    open?.then(({ reader }) => reader.close()).catch(() => undefined);
-  }
-}
-
-/** Whether the reader is still current: the database configuration may have been changed or deleted. */
-async function isCurrent({ reader }: Open): Promise<boolean> {
-  try {
-    return await reader.isCurrent();
-  } catch (error) {
-    void reader.close();
-    throw error;
+    open?.then((table) => table.close()).catch(() => undefined);
   }
 }
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { systemPlatform } from '../../../src/infra/platform/index.js';
-import { systemTime } from '../../../cluster/index.js';
+import { systemTime, type Time } from '../../../cluster/index.js';
 
 import { createSealer } from '../../../src/infra/sealing/index.js';
 import { databaseEventConfig } from '../../../src/automation/triggers/types/database-event.js';
@@ -23,8 +23,12 @@ test.serial.before(async () => {
   await owner.end();
 });
 
-/** A shop with a table, and a trigger for its rows, polled by `nodes` nodes. */
-async function startLooking(t: ExecutionContext, table: string, { nodes = 1, ...given }: Given = {}) {
+/** A shop with a table, and a trigger for its rows, polled by `nodes` nodes whose pauses are shorter by `hurry`. */
+async function startLooking(
+  t: ExecutionContext,
+  table: string,
+  { nodes = 1, hurry = 1, ...given }: Given = {},
+) {
   const shop = await startShop(t);
   await shop.client.query(table);
   const scope = await bench.newTenant();
@@ -44,15 +48,27 @@ async function startLooking(t: ExecutionContext, table: string, { nodes = 1, ...
   const triggerId = randomUUID();
   const live: unknown = { get: () => ({ enabled: true, parsed: { type: 'db_event', config } }) };
   const node = { isFull: false };
+  const time: Time = {
+    ...systemTime,
+    after: (delayMs, action) => systemTime.after(delayMs / hurry, action),
+  };
+  const found: string[] = [];
+  /** The polls that were asked for early. */
+  const early: Promise<void>[] = [];
+  const lookEarly = async (before: Promise<void> | undefined): Promise<void> => {
+    await before;
+    const looked = await lookers[0]?.poll(scope, triggerId, true);
+    found.push(...(looked?.items ?? []).map(({ work }) => work.message));
+  };
   const parts: Partial<DatabaseEventsParts> = {
     store: bench.store,
     live: live as DatabaseEventsParts['live'],
     seal: new MessageSealer(createSealer({ masterKey: Buffer.alloc(32, 1), random: systemPlatform.random })),
     databases: bench.databases,
     ids: systemPlatform.ids,
-    time: systemTime,
+    time,
     isFull: () => node.isFull,
-    wake: () => undefined,
+    wake: () => void early.push(lookEarly(early.at(-1))),
   };
   const lookers = Array.from({ length: nodes }, () => new DatabaseEvents(parts as DatabaseEventsParts));
   t.teardown(async () => void (await Promise.all(lookers.map((one) => one.stop()))));
@@ -71,7 +87,6 @@ async function startLooking(t: ExecutionContext, table: string, { nodes = 1, ...
     "insert into trigger_sources (tenant_id, trigger_id, kind, state, due_at) values ($1, $2, 'db_event', $3, now())",
     [scope.tenantId, triggerId, beginning],
   );
-  const found: string[] = [];
   const look = async (node = 0): Promise<boolean> => {
     await owner.query('update trigger_sources set due_at = now() where trigger_id = $1', [triggerId]);
     const looked = await lookers[node]?.poll(scope, triggerId, false);
@@ -85,6 +100,7 @@ async function startLooking(t: ExecutionContext, table: string, { nodes = 1, ...
     person,
     configId,
     found,
+    early,
     look,
     /** Until a poll has reached the end of the table. */
     lookToTheEnd: async () => {
@@ -96,7 +112,7 @@ async function startLooking(t: ExecutionContext, table: string, { nodes = 1, ...
   };
 }
 
-type Given = { readonly nodes?: number } & Readonly<Record<string, unknown>>;
+type Given = { readonly nodes?: number; readonly hurry?: number } & Readonly<Record<string, unknown>>;
 
 const visits = 'create table visits (id int primary key, at timestamptz not null, note text)';
 
@@ -187,6 +203,41 @@ test.serial('a node that lost the table to another keeps no connection to it', a
   t.is(await connections(), 2);
   await lookUndue(0);
   await eventually(async () => (await connections()) === 1);
+});
+
+test.serial('a listening connection that ends is replaced, so that notifications arrive again', async (t) => {
+  const { shop, found, early, look, connections } = await startLooking(t, visits, {
+    channel: 'visits',
+    poll_ms: 3_600_000,
+    hurry: 20,
+  });
+  const end = async (which: string) => {
+    const ended = await shop.client.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and ${which}`,
+    );
+    return ended.rowCount;
+  };
+  const insert = (id: number) =>
+    shop.client.query(`insert into visits values (${id}, '2026-05-01'); notify visits`);
+  await look();
+  t.is(await connections(), 2);
+  await insert(1);
+  await eventually(() => found.length === 1, { what: 'the notified row' });
+  for (const [id, which, ends] of [
+    [2, 'query = \'listen "visits"\'', 1],
+    [3, "application_name = 'troupe'", 2],
+  ] as const) {
+    const polls = early.length;
+    t.is(await end(which), ends);
+    await eventually(() => early.length > polls, { what: 'a poll after the connection ended' });
+    await Promise.all(early);
+    t.is(early.length, polls + 1, 'one poll for one end');
+    await insert(id);
+    await eventually(() => found.length === id, { what: 'the row notified after the connection ended' });
+    await Promise.all(early);
+    await eventually(async () => (await connections()) === 2, { what: 'no connection left behind' });
+  }
+  t.deepEqual(found, ['1', '2', '3']);
 });
 
 for (const [quiet, sinceLook] of [

@@ -36,6 +36,8 @@ export const limitMs = 10_000;
 const statementMs = 9_000;
 const lockWaitMs = 2_000;
 const goodbyeMs = 1_000;
+/** How long a connection is silent before TCP asks the other end; NAT and firewalls mostly forget one after minutes. */
+const probeAfterMs = 30_000;
 const bytesMax = 4 * 1024 * 1024;
 const signInAllowance: Allowance = { bytes: 256 * 1024, rows: 0, fields: 0 };
 
@@ -82,6 +84,8 @@ export class DatabaseConnection {
       ssl: false, // spoken below the driver where it is wanted
       sslnegotiation: 'postgres',
       application_name: 'troupe',
+      keepAlive: true,
+      keepAliveInitialDelayMillis: probeAfterMs,
       types: asText,
     });
     // A broken connection is reported by the pending statement or by `closed`.

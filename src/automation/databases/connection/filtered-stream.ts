@@ -37,7 +37,9 @@ export class FilteredStream extends Duplex {
     return this;
   }
 
-  setKeepAlive(): this {
+  /** A connection that only listens would otherwise never notice that the other end is gone. */
+  setKeepAlive(isOn: boolean, idleMs: number): this {
+    this.#socket.setKeepAlive(isOn, idleMs);
     return this;
   }
 

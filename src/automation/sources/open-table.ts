@@ -1,0 +1,66 @@
+import type { Time, Timer } from '../../../cluster/index.js';
+import type { DatabaseReader } from '../databases/index.js';
+
+/** The pause before a poll that connects anew, so that a server that ends each connection is not asked without end. */
+const againAfterMs = 5_000;
+
+export interface OpenTableParts {
+  /** Connections with the same text serve the same configuration. */
+  readonly about: string;
+  readonly reader: DatabaseReader;
+  readonly keys: readonly string[];
+  readonly birth: string | undefined;
+  readonly time: Pick<Time, 'after'>;
+  /** Asks for a poll before the source is due. */
+  readonly wake: () => void;
+}
+
+/** The connections to a tenant's table: one that is polled and, for a trigger with a channel, one that listens. */
+export class OpenTable {
+  readonly reader: DatabaseReader;
+  readonly keys: readonly string[];
+  readonly birth: string | undefined;
+  readonly #parts: OpenTableParts;
+  #again: Timer | undefined;
+  #isStale = false;
+  #isClosed = false;
+
+  constructor(parts: OpenTableParts) {
+    this.reader = parts.reader;
+    this.keys = parts.keys;
+    this.birth = parts.birth;
+    this.#parts = parts;
+  }
+
+  async listen(channel: string): Promise<void> {
+    const { reader, wake } = this.#parts;
+    await reader.listen(channel, { onNotification: wake, onEnd: () => this.#replaceSoon() });
+  }
+
+  /** Whether the next poll can use it: the listening connection may have ended, the configuration may have changed. */
+  async serves(about: string): Promise<boolean> {
+    if (this.#isStale || about !== this.#parts.about) return false;
+    try {
+      return await this.reader.isCurrent();
+    } catch (error) {
+      void this.close();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#again?.cancel();
+    await this.reader.close();
+  }
+
+  /** Without notifications, rows would wait for the next regular poll. Until the pause is over, polls still use this. */
+  #replaceSoon(): void {
+    if (this.#isClosed) return;
+    const { time, wake } = this.#parts;
+    this.#again = time.after(againAfterMs, () => {
+      this.#isStale = true;
+      wake();
+    });
+  }
+}

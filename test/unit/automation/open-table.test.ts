@@ -1,0 +1,52 @@
+import test from 'ava';
+import type { DatabaseListeners, DatabaseReader } from '../../../src/automation/databases/index.js';
+import { OpenTable } from '../../../src/automation/sources/open-table.js';
+import { ManualTime } from '../../support/clocks/manual-time.js';
+
+async function listeningTable() {
+  const time = new ManualTime('2026-05-01T00:00:00Z');
+  const counts = { wakes: 0, closes: 0 };
+  let ears: DatabaseListeners | undefined;
+  const reader: Pick<DatabaseReader, 'listen' | 'isCurrent' | 'close'> = {
+    listen: async (_, given) => {
+      ears = given;
+      return { close: async () => undefined };
+    },
+    isCurrent: async () => true,
+    close: async () => {
+      counts.closes += 1;
+      ears?.onEnd();
+    },
+  };
+  const table = new OpenTable({
+    about: 'visits',
+    reader: reader as DatabaseReader,
+    keys: [],
+    birth: undefined,
+    time,
+    wake: () => void (counts.wakes += 1),
+  });
+  await table.listen('visits');
+  return { time, counts, table, lose: () => ears?.onEnd() };
+}
+
+test('polls go on without notifications for a pause, then one is asked for that connects anew', async (t) => {
+  const { time, counts, table, lose } = await listeningTable();
+  lose();
+  time.advance(4_999);
+  t.true(await table.serves('visits'));
+  t.is(counts.wakes, 0, 'a server that ends each connection is not asked without end');
+  time.advance(1);
+  t.is(counts.wakes, 1);
+  t.false(await table.serves('visits'));
+});
+
+test('closing asks for no poll, also after the listening connection has ended', async (t) => {
+  for (const isLost of [false, true]) {
+    const { time, counts, table, lose } = await listeningTable();
+    if (isLost) lose();
+    await table.close();
+    time.advance(3_600_000);
+    t.deepEqual(counts, { wakes: 0, closes: 1 });
+  }
+});
