@@ -1,4 +1,4 @@
-import { ageMs, type Instant, type Time, within } from '../../../cluster/index.js';
+import { ageMs, type Instant, type Time } from '../../../cluster/index.js';
 import type { Ready } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type Egress, EgressError } from '../../infra/egress/index.js';
@@ -176,7 +176,7 @@ export class Attempts {
     content: DeliveryContent,
     mayBegin: () => boolean,
   ): Promise<AttemptResult> {
-    const { mail, addresses, time, report } = this.#parts;
+    const { mail, addresses, report } = this.#parts;
     if (content.reply === undefined) throw new Unsendable(noReplyRoute);
     await addresses.requireSender(trigger.scope).catch((cause: unknown) => {
       const refused = cause instanceof PlatformError && cause.code === 'email_unverified';
@@ -188,9 +188,7 @@ export class Attempts {
     if (answer === undefined) throw new Unsendable(noReplyRoute);
     if (!mayBegin()) throw new ClaimLost();
     try {
-      await within(time, attemptMs, mail.send(answer), () => {
-        throw new MailError('The mail server did not answer in time.', { final: false });
-      });
+      await mail.send(answer, attemptMs);
       return { kind: 'answered', status: 250, retryAfter: undefined };
     } catch (error) {
       report('sending an answer by mail', error);

@@ -6,7 +6,7 @@ import type { ClaimedWork } from '../claims/index.js';
 import { insertMail, lockWaitingMails, mailClaims, replaceSealedContent } from './mails.store.js';
 import { createOutboxFolder } from './outbox-folder.js';
 import { createSmtpTransport } from './smtp-transport.js';
-import { MailError, type MailTransport, type OutgoingMail } from './transport.js';
+import { MailError, type MailTransport, type OutgoingMail, sendWithin } from './transport.js';
 import { mailPlace, MailWorker } from './worker.js';
 
 export { examineMailServer } from './smtp-transport.js';
@@ -42,10 +42,10 @@ export interface Mail {
   /** To be called after that transaction: sends at once instead of at the next poll. */
   wake(): void;
   /**
-   * Sends a mail once, now, for callers that store and retry it themselves. Rejects with `MailError`. The same id and date
-   * produce the same mail.
+   * Sends a mail once, now, for callers that store and retry it themselves. Rejects with `MailError`, also if the mail
+   * server has not taken the mail within the time. The same id and date produce the same mail.
    */
-  send(mail: OutgoingMail): Promise<void>;
+  send(mail: OutgoingMail, withinMs: number): Promise<void>;
   /** The claims on mails, for when a process has gone. */
   readonly claims: ClaimedWork;
   /** Seals waiting mails again under the current master key. Call it only after every node has that key. */
@@ -86,10 +86,10 @@ export function createMail(
     },
     wake: () => worker?.wake(),
     claims: { table: mailClaims, sweepNow: () => worker?.wake() },
-    async send(outgoing) {
+    async send(outgoing, withinMs) {
       if (transport === undefined)
         throw new MailError('Mail cannot be sent before the node has started.', { final: false });
-      await transport.send(outgoing);
+      await sendWithin(time, withinMs, transport, outgoing);
     },
     async reseal() {
       await store.directory(async (tx) => {

@@ -2,8 +2,8 @@ import { createTransport } from 'nodemailer';
 import { MailError, type MailTransport, messageOf } from './transport.js';
 
 /**
- * Sends mails to another mail server. Every wait is bounded, and their sum stays below the time for which a worker holds
- * a mail.
+ * Sends mails to another mail server. These bound its silence; the signal of an attempt bounds the whole, since a server
+ * that answers byte by byte is never silent.
  */
 const connectionTimeoutMs = 10_000;
 const greetingTimeoutMs = 10_000;
@@ -41,15 +41,15 @@ export function createSmtpTransport(smtpUrl: string): MailTransport {
     maxResponseSize: responseBytesMax,
   });
   return {
-    async send(mail) {
+    async send(mail, signal) {
       try {
-        await transport.sendMail(messageOf(mail));
+        await transport.sendMail({ ...messageOf(mail), signal });
       } catch (cause) {
         throw mailErrorFrom(cause);
       }
     },
     async close() {
-      transport.close();
+      transport.close({ force: true });
     },
   };
 }

@@ -1,3 +1,5 @@
+import { type Timers, within } from '../../../cluster/index.js';
+
 /** A mail as a transport receives it. */
 export interface OutgoingMail {
   /** The permanent id of the mail; a repeat has the same. */
@@ -18,8 +20,12 @@ export interface OutgoingMail {
 
 /** The destination of mails: another mail server, or a folder. */
 export interface MailTransport {
-  /** Resolves once the other side is responsible for the mail; rejects otherwise, with `MailError` for final failures. */
-  send(mail: OutgoingMail): Promise<void>;
+  /**
+   * Resolves once the other side is responsible for the mail; rejects otherwise, with `MailError` for final failures. When
+   * the signal is aborted, the attempt ends if it can be ended.
+   */
+  send(mail: OutgoingMail, signal: AbortSignal): Promise<void>;
+  /** Ends what is being sent, too. */
   close(): Promise<void>;
 }
 
@@ -32,6 +38,25 @@ export class MailError extends Error {
     super(message, { cause: options.cause });
     this.final = options.final;
   }
+}
+
+/**
+ * Sends within the time, or rejects: a server that sends a byte now and then keeps every time limit for silence, and would
+ * hold the sender for ever.
+ */
+export function sendWithin(
+  time: Timers,
+  boundMs: number,
+  transport: MailTransport,
+  mail: OutgoingMail,
+): Promise<void> {
+  const attempt = new AbortController();
+  return within(time, boundMs, transport.send(mail, attempt.signal), () => {
+    const message = `The mail server did not take the mail within ${boundMs / 1_000} seconds.`;
+    const late = new MailError(message, { final: false });
+    attempt.abort(late);
+    throw late;
+  });
 }
 
 /** The input for nodemailer, the same for every transport. */

@@ -12,7 +12,7 @@ import {
 import type { SealedPlace, Sealer } from '../sealing/index.js';
 import type { Store } from '../storage/index.js';
 import { claimMails, type DueMail, type MailOutcome, recordOutcome, sweepMails } from './mails.store.js';
-import { MailError, type MailTransport } from './transport.js';
+import { MailError, type MailTransport, sendWithin } from './transport.js';
 
 /**
  * Sends queued mails at least once. A worker claims a mail for a time, sends it and records the outcome. If it dies in
@@ -20,10 +20,12 @@ import { MailError, type MailTransport } from './transport.js';
  * the same Message-ID, and none is lost.
  */
 const atOnceMax = 2;
-/** Longer than all time limits of the transport together. */
+/** Longer than an attempt lasts, from the claim to the recorded outcome. */
 const heldMs = 180_000;
-/** A mail is not sent later than this after its claim: the process was stopped in between. */
-const sendWithinMs = 10_000;
+/** A worker sends no other mail meanwhile, and the mail must not be claimed by another worker while it is being sent. */
+const attemptMs = 90_000;
+/** The sending of a mail does not begin later than this after its claim: the process was stopped in between. */
+const beginWithinMs = 10_000;
 /** Mails queued on this node are sent at once; the poll finds those of other nodes. */
 const pollMs = 5_000;
 const retry: Backoff = { baseMs: 5_000, maxMs: 3_600_000 };
@@ -105,7 +107,7 @@ export class MailWorker {
   async #deliver(mail: DueMail, claimed: Instant): Promise<void> {
     const { mayAct, time } = this.#parts;
     // Another worker claims it.
-    if (!mayAct() || ageMs(time, claimed) >= sendWithinMs) return;
+    if (!mayAct() || ageMs(time, claimed) >= beginWithinMs) return;
     const outcome = await this.#send(mail);
     await this.#parts.store.directory((tx) => recordOutcome(tx, mail, outcome));
   }
@@ -115,7 +117,7 @@ export class MailWorker {
     try {
       const place = mailPlace(mail.tenant_id, mail.id);
       const content = mailContent.parse(JSON.parse(sealer.open(mail.sealed_content, place).toString()));
-      await transport.send({
+      await sendWithin(time, attemptMs, transport, {
         ...content,
         id: mail.id,
         messageId: mail.message_id,

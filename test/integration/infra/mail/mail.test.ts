@@ -280,13 +280,16 @@ test('two nodes that write the same mail to one folder leave one whole file', as
     subject: 'Hello',
     date: new Date(0),
   };
+  const { signal } = new AbortController();
   await Promise.all(
-    Array.from({ length: 20 }, (_, index) => outbox.send({ ...mail, text: 'x'.repeat(1_000 * (index + 1)) })),
+    Array.from({ length: 20 }, (_, index) =>
+      outbox.send({ ...mail, text: 'x'.repeat(1_000 * (index + 1)) }, signal),
+    ),
   );
   t.deepEqual(await readdir(path), ['19700101T000000-one.eml']);
   t.deepEqual(await readdir(folder.path), ['outbox'], 'nothing unfinished is left beside it');
   await mkdir(join(path, '19700101T000000-two.eml'));
-  await t.throwsAsync(outbox.send({ ...mail, id: 'two', text: 'x' }), { name: 'MailError' });
+  await t.throwsAsync(outbox.send({ ...mail, id: 'two', text: 'x' }, signal), { name: 'MailError' });
   t.deepEqual(await readdir(folder.path), ['outbox'], 'nor after a failure');
 });
 
