@@ -66,7 +66,7 @@ export class ChatTurns {
       await this.#dropAttachments(turn, error);
       throw error;
     });
-    return this.#turn(caller, { ...turn, follower, after: 0 }, events);
+    return this.#turn(caller, { ...turn, follower, after: 0 }, () => events);
   }
 
   /**
@@ -120,12 +120,15 @@ export class ChatTurns {
     await this.#parts.attachments.drop(scope, refs);
   }
 
-  /** Follows a turn that has begun, from the event after the given one. */
+  /**
+   * Follows a turn that has begun, from the event after the given one. Asks its session only when the events are sent: the
+   * answer to a HEAD request sends none, and a reader that nobody ends would delay every handoff.
+   */
   follow(caller: TenantCaller, execution: ReadExecution, after: number): ChatTurn {
     const { sessions, newId } = this.#parts;
     const follower = newId();
     const sessionId = execution.session_id ?? '';
-    const events =
+    const events = (): PumpSource['events'] =>
       execution.outcome === null
         ? sessions.follow(caller.scope, sessionId, execution.id, after, follower)
         : finished();
@@ -178,7 +181,7 @@ export class ChatTurns {
   #turn(
     caller: TenantCaller,
     { sessionId, executionId, follower, after }: FollowedTurn,
-    events: PumpSource['events'],
+    begin: () => PumpSource['events'],
   ): ChatTurn {
     const { sessions, time } = this.#parts;
     const { scope } = caller;
@@ -188,7 +191,7 @@ export class ChatTurns {
       sendTo: async (writer) => {
         const pump = new EventPump(writer, time, after);
         await pump.run({
-          events,
+          events: begin(),
           confirmDropped: (barrier) => sessions.passed(scope, sessionId, follower, barrier),
           stored: (last) => sessions.stored(scope, executionId, last),
         });

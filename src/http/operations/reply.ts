@@ -65,7 +65,10 @@ export type StreamRun = (writer: StreamWriter) => Promise<string | void>;
 
 export type StreamRefusal = (error: PlatformError) => string;
 
-/** An answer written in pieces; it ends when `run` returns. An error of `run` cuts the connection. */
+/**
+ * An answer written in pieces; it ends when `run` returns. An error of `run` cuts the connection. For a HEAD request `run`
+ * is not called, so what has to be ended begins in it and not before.
+ */
 export class StreamReply {
   readonly contentType: string;
   readonly run: StreamRun;

@@ -4,9 +4,16 @@ import test from 'ava';
 import type pg from 'pg';
 import { systemTime, type Time } from '../../../../cluster/index.js';
 import type { RunnableAgent } from '../../../../src/agents/index.js';
+import { ChatTurns, type ChatTurnsParts } from '../../../../src/conversations/sessions/chat-turns.js';
+import { Sessions } from '../../../../src/conversations/sessions/sessions.js';
+import { streamOperations } from '../../../../src/conversations/sessions/stream-operations.js';
 import { controlToWire } from '../../../../src/conversations/sessions/wire/session-requests.js';
+import { toPlatformError } from '../../../../src/infra/runtime/index.js';
+import { openHotReads } from '../../../../src/infra/storage/index.js';
+import { userOf } from '../../../support/builders/callers.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { eventually } from '../../../support/clocks/eventually.js';
+import { startEdge } from '../../../support/servers/edge.js';
 import { ownerView } from '../../../support/database/owner-view.js';
 import {
   echoingAgent,
@@ -160,4 +167,66 @@ test('a turn that is still being prepared when the session is handed off does no
     await isStored(`select outcome is not distinct from 'SUSPENDED' as is from executions`, executionId),
   );
   t.is(ran.length, 1);
+});
+
+test('a HEAD request for the stream of a turn leaves no reader that a handoff waits for', async (t) => {
+  const [sessionId, executionId] = [randomUUID(), randomUUID()];
+  let goOn: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => (goOn = resolve));
+  let asked = 0;
+  const node = await startSessionNode({
+    databaseUrl: database.url,
+    bench,
+    agent,
+    sessionId,
+    name: 'heads',
+    time: patient,
+    turns: {
+      summarise: bench.turns.summarise.bind(bench.turns),
+      run: (start, ports) => held.then(() => bench.turns.run(start, ports)),
+    },
+  });
+  t.teardown(() => node.stop());
+  const reads = openHotReads({ databaseUrl: database.url, time: systemTime });
+  t.teardown(() => reads.close());
+  const sessions = new Sessions({
+    store: bench.store,
+    reads,
+    session: () => {
+      asked += 1;
+      return node.session;
+    },
+    time: systemTime,
+    newId: randomUUID,
+    refusalOf: toPlatformError,
+  });
+  const unasked: unknown = {};
+  const chats = new ChatTurns({
+    ...(unasked as ChatTurnsParts),
+    sessions,
+    time: systemTime,
+    newId: randomUUID,
+  });
+  const edge = await startEdge(
+    streamOperations({ sessions, chats, report: (_, error) => t.fail(String(error)) }),
+    {
+      caller: userOf(bench.scope, { role: 'owner' }),
+    },
+  );
+  t.teardown(() => edge.close());
+  const path = (id: string) => `${edge.url}/api/v1/executions/${id}/stream`;
+  await node.session.accept({ turn: turnOf(agent, executionId).turn }, within);
+
+  const head = await fetch(path(executionId), { method: 'HEAD' });
+  t.is(head.status, 200);
+  t.is(head.headers.get('x-execution-id'), executionId);
+  for (const method of ['HEAD', 'GET']) t.is((await fetch(path(randomUUID()), { method })).status, 404);
+  let isAnswered = false;
+  const handed = handOff(node).then(() => (isAnswered = true));
+  // Its failure is that of the test, which waits for the answer below.
+  handed.catch(() => undefined);
+  await eventually(() => isHandedOff(sessionId), { what: 'the handoff is durable' });
+  goOn();
+  await eventually(() => isAnswered, { what: 'the answer to the handoff' });
+  t.is(asked, 0);
 });
