@@ -1,14 +1,12 @@
-import { sleep, type Time } from '../../../cluster/index.js';
+import type { Time } from '../../../cluster/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { HotReads, Store } from '../../infra/storage/index.js';
 import { acknowledgement } from '../outbox/replies/acknowledgement.js';
-import { syncDeadlineMs } from '../outbox/replies/deadlines.js';
 import type { Rendered } from '../outbox/replies/formats.js';
 import { findByKey, deleteExpired, type InboxRow, placeInBuffer } from '../inbox/inbox.store.js';
 import type { KeyedMessage } from './incoming-request.js';
 import type { MessageKey } from './message-key.js';
-
-const lookEveryMs = 250;
+import { WaitingRepeats } from './waiting-repeats.js';
 
 export interface FirstAnswer {
   /** Undefined while the first message has none. */
@@ -19,12 +17,12 @@ export interface FirstAnswer {
 export class RepeatedMessages {
   readonly #store: Store;
   readonly #reads: HotReads;
-  readonly #time: Time;
+  readonly #waiting: WaitingRepeats;
 
   constructor(store: Store, reads: HotReads, time: Time) {
     this.#store = store;
     this.#reads = reads;
-    this.#time = time;
+    this.#waiting = new WaitingRepeats(reads, time);
   }
 
   /** The answer to the first message, which may still run here or on another node; undefined if this one is new. */
@@ -37,7 +35,8 @@ export class RepeatedMessages {
       return undefined;
     }
     const answer = await this.#answerIn(row, asked, key);
-    return { answer: answer ?? (await this.#whenAnswered(asked, key)) };
+    if (answer !== undefined) return { answer };
+    return { answer: await this.#waiting.whenAnswered({ scope, triggerId: id, key: key.key }) };
   }
 
   /** The same as it is now: does not wait for the first answer, and deletes nothing. */
@@ -67,19 +66,6 @@ export class RepeatedMessages {
     const buffered = await this.#store.inTenant(scope, (tx) => placeInBuffer(scope, tx, row));
     const names = () => ({ trigger_id: id, session_id: row.session_id });
     return acknowledgement(config.execution, names, { success: true, status: 'buffered', buffered });
-  }
-
-  /** Waits for the end of the first message. */
-  async #whenAnswered({ trigger }: KeyedMessage, { key }: MessageKey): Promise<Rendered | undefined> {
-    const endsAt = this.#time.monotonicMs() + syncDeadlineMs;
-    while (this.#time.monotonicMs() < endsAt) {
-      const row = await findByKey(this.#reads, trigger.scope, trigger.id, key);
-      if (row?.answer !== null && row !== undefined) return row.answer;
-      // The first was refused or given up: a repeat starts anew, or learns the end from the execution.
-      if (row?.state !== 'running') break;
-      await sleep(this.#time, lookEveryMs);
-    }
-    return undefined;
   }
 }
 
