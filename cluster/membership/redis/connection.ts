@@ -59,6 +59,11 @@ function keepConnecting(
       // Closed meanwhile; or a failure that `error` reports, and that is retried by ioredis or after the next `end`.
     });
   });
+  // ioredis keeps the timer of a silent socket when its connection ends, and would end the next one by it.
+  connection.on('close', () => {
+    clearTimeout(Reflect.get(connection, 'socketTimeoutTimer') as NodeJS.Timeout | undefined);
+    Reflect.set(connection, 'socketTimeoutTimer', undefined);
+  });
   closed.addEventListener('abort', () => connection.disconnect(), { once: true });
 }
 

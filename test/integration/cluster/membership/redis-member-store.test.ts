@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { clusterConfig } from '../../../../cluster/config.js';
@@ -184,6 +185,37 @@ test('a connection that hears of a failover while it asks a sentinel for the mas
     return hints > 0;
   };
   t.true(await eventually(heard, { timeoutMs: 60_000, everyMs: 100, what: 'a hint' }));
+});
+
+test('a connection that replaces a lost one is not ended by the silence of that one', async (t) => {
+  const server = await PrivateRedis.start();
+  t.teardown(() => server.stop());
+  const closing = new AbortController();
+  t.teardown(() => closing.abort());
+  const silenceMs = 1_500;
+  const settings = {
+    url: server.url,
+    commandTimeoutMs: silenceMs / 3,
+    connectTimeoutMs: 5_000,
+    reconnectBaseMs: 10,
+    reconnectMaxMs: 10,
+    onError: () => undefined,
+    time: systemTime,
+    closed: closing.signal,
+  };
+  const connection = connectRedis(settings, 'commands');
+  await whenReady(connection, 20_000);
+  server.freeze();
+  await t.throwsAsync(() => connection.get('key'));
+  await server.kill();
+  await server.restart();
+  let closes = 0;
+  await eventually(() => connection.status === 'ready', { everyMs: 5, what: 'the next connection' });
+  connection.on('close', () => {
+    closes += 1;
+  });
+  await delay(silenceMs + 200);
+  t.is(closes, 0);
 });
 
 test('a Redis that was killed and restarted is used again, with a new mark', async (t) => {
