@@ -1,18 +1,18 @@
 /** A body that occupies bytes of the budget. */
 export interface HeldBody {
-  /** Returns its bytes and refuses its request. Called only while the body is still arriving. */
+  /** Returns its bytes and refuses its request, or cuts its answer. Called only while the body is still on its way. */
   evict(): void;
 }
 
 interface Share {
   bytes: number;
-  /** Bodies still arriving, oldest first. */
+  /** Bodies still arriving at the node or at the client, oldest first. */
   readonly arriving: Set<HeldBody>;
 }
 
 /**
- * The bytes of request bodies that this node holds: from their arrival until they are parsed, or until the answer if the
- * operation takes them raw. There is a limit per client and one for the node. At the limit of the node, a body of the
+ * The bytes of bodies that this node holds: those of requests from their arrival until they are parsed, or until the answer
+ * if the operation takes them raw, and those of large answers until their clients have taken them. There is a limit per client and one for the node. At the limit of the node, a body of the
  * client with the most bytes is evicted, so that a few clients that send slowly cannot shut out the others.
  */
 export class BodyBudget {

@@ -5,6 +5,9 @@ export interface EdgeBounds {
   /** Bytes of request bodies held at once for one client address. */
   readonly bodyBytesPerAddress: number;
   readonly bodyBytes: number;
+  /** Bytes of large answers that the clients of one address have not taken yet. */
+  readonly answerBytesPerAddress: number;
+  readonly answerBytes: number;
 }
 
 export const defaultBounds: EdgeBounds = {
@@ -16,4 +19,6 @@ export const defaultBounds: EdgeBounds = {
   bodyBytesPerAddress: 64 * 1024 * 1024,
   /** A small node can spare this much besides its work. */
   bodyBytes: 256 * 1024 * 1024,
+  answerBytesPerAddress: 64 * 1024 * 1024,
+  answerBytes: 256 * 1024 * 1024,
 };

@@ -6,6 +6,7 @@ import type { BodyRules, RateFigures, StreamWriter } from '../operations/index.j
 import { addressGroup } from '../../kernel/address.js';
 import type { BodyBudget } from './body-budget.js';
 import { IncomingBody } from './incoming-body.js';
+import { largeAnswerBytes, sendLarge } from './large-answer.js';
 import { linger, restOf } from './lingering.js';
 import type { Handshake, OpenSocket } from './sockets.js';
 
@@ -38,6 +39,12 @@ export interface RequestHead {
   readonly startedAt: number;
 }
 
+export interface ExchangeParts {
+  readonly time: Time;
+  /** Large answers that their clients have not taken yet. */
+  readonly unsentAnswers: BodyBudget;
+}
+
 /**
  * One request and its answer over the native response. After an abort, any call on the native response would end the
  * process, so all calls go through this class.
@@ -54,16 +61,23 @@ export class Exchange {
   #paused = false;
   #wake: (() => void) | undefined;
   readonly #time: Time;
+  readonly #unsentAnswers: BodyBudget;
   #body: IncomingBody | undefined;
-  #stopLingering: (() => void) | undefined;
-  /** The answer has started, while the rest of a refused body is still being read. */
+  #stopSending: (() => void) | undefined;
+  /** The answer has started, while the rest of a refused body or the client is still being waited for. */
   #answered = false;
   /** True if the connection takes no further request: the bytes after this one cannot be trusted to be a request. */
   isLast: boolean;
   status = 0;
 
-  constructor(response: HttpResponse, head: RequestHead, onFinish: (exchange: Exchange) => void, time: Time) {
+  constructor(
+    response: HttpResponse,
+    head: RequestHead,
+    onFinish: (exchange: Exchange) => void,
+    { time, unsentAnswers }: ExchangeParts,
+  ) {
     this.#time = time;
+    this.#unsentAnswers = unsentAnswers;
     this.#response = response;
     this.head = head;
     this.#onFinish = onFinish;
@@ -105,7 +119,7 @@ export class Exchange {
     this.#leaving?.leave();
     this.#body?.fail(new PlatformError('client_closed'));
     this.#wake?.();
-    this.#stopLingering?.();
+    this.#stopSending?.();
     this.#finish();
   }
 
@@ -168,6 +182,8 @@ export class Exchange {
       const rest = restOf(this.#body, status);
       if (rest === 'long' || closes) return this.#sendAndLinger(this.#body, status, head, body);
     }
+    if (body.length >= largeAnswerBytes && !closes && this.head.method !== 'HEAD')
+      return this.#sendLarge(status, head, body);
     this.#response.cork(() => {
       this.#writeHead(status, head);
       if (this.head.method === 'HEAD') this.#endHead(Buffer.byteLength(body), closes);
@@ -180,7 +196,7 @@ export class Exchange {
   #sendAndLinger(rest: IncomingBody, status: number, head: ReplyHead, body: string | Uint8Array): void {
     this.#answered = true;
     this.resume();
-    this.#stopLingering = linger(
+    this.#stopSending = linger(
       this.#response,
       {
         body: typeof body === 'string' ? Buffer.from(body) : Buffer.from(body),
@@ -192,6 +208,22 @@ export class Exchange {
         this.#writeHead(status, head);
         this.#response.writeHeader('Connection', 'close');
       },
+      () => this.#finish(),
+    );
+  }
+
+  #sendLarge(status: number, head: ReplyHead, body: string | Uint8Array): void {
+    this.#answered = true;
+    const answer = {
+      body:
+        typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.length),
+      budget: this.#unsentAnswers,
+      client: addressGroup(this.head.address),
+    };
+    this.#stopSending = sendLarge(
+      this.#response,
+      answer,
+      () => this.#writeHead(status, head),
       () => this.#finish(),
     );
   }

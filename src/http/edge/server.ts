@@ -74,6 +74,7 @@ export class EdgeServer {
   readonly streams: OpenStreams;
   readonly connections: Connections;
   readonly bodyBudget: BodyBudget;
+  readonly unsentAnswers: BodyBudget;
   readonly #sockets = new Set<OpenSocket>();
   #listening: us_listen_socket | undefined;
   #closing = false;
@@ -99,6 +100,10 @@ export class EdgeServer {
       parts.time,
     );
     this.bodyBudget = new BodyBudget({ perClient: bounds.bodyBytesPerAddress, perNode: bounds.bodyBytes });
+    this.unsentAnswers = new BodyBudget({
+      perClient: bounds.answerBytesPerAddress,
+      perNode: bounds.answerBytes,
+    });
     this.streams = new OpenStreams(parts.time);
     this.#pipeline = new Pipeline({
       ...parts,
@@ -164,7 +169,10 @@ export class EdgeServer {
   #take(response: HttpResponse, request: HttpRequest, handshake?: Handshake): void {
     this.#head.read(request);
     const { fault } = this.#head;
-    const exchange = new Exchange(response, this.#headOf(response, request), this.#finished, this.#time);
+    const exchange = new Exchange(response, this.#headOf(response, request), this.#finished, {
+      time: this.#time,
+      unsentAnswers: this.unsentAnswers,
+    });
     this.#running += 1;
     if (fault !== undefined) return this.#refuseFraming(exchange, fault);
     const { method, path } = exchange.head;

@@ -1,0 +1,60 @@
+import type { HttpResponse } from 'uWebSockets.js';
+import type { BodyBudget, HeldBody } from './body-budget.js';
+
+/** Of a shorter answer the native side keeps what the socket does not take at once. */
+export const largeAnswerBytes = 256 * 1024;
+
+interface LargeAnswer {
+  readonly body: Buffer;
+  readonly budget: BodyBudget;
+  /** Whose share of the budget it takes. */
+  readonly client: string;
+}
+
+/**
+ * Sends an answer as fast as its client takes it. What is left counts in the budget meanwhile; beyond the budget the
+ * connection is closed, since the answer cannot be refused any more. The returned function ends the sending to a client
+ * that has left.
+ */
+export function sendLarge(
+  response: HttpResponse,
+  { body, budget, client }: LargeAnswer,
+  writeHead: () => void,
+  finished: () => void,
+): () => void {
+  let isOver = false;
+  response.cork(() => {
+    writeHead();
+    [, isOver] = response.tryEnd(body, body.length);
+  });
+  if (isOver) {
+    finished();
+    return () => undefined;
+  }
+  const stop = (): void => {
+    if (isOver) return;
+    isOver = true;
+    budget.free(client, held, body.length);
+  };
+  const held: HeldBody = {
+    evict: () => {
+      stop();
+      response.close();
+    },
+  };
+  if (!budget.hold(client, held, body.length)) {
+    isOver = true;
+    response.close();
+    return stop;
+  }
+  response.onWritable((offset) => {
+    if (isOver) return true;
+    const [isTaken, isDone] = response.tryEnd(body.subarray(offset), body.length);
+    if (isDone) {
+      stop();
+      finished();
+    }
+    return isTaken;
+  });
+  return stop;
+}
