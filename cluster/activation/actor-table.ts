@@ -250,9 +250,10 @@ export class ActorTable {
    */
   async #loadDurable(cell: Cell): Promise<void> {
     const released = new Set<ProcessId>();
+    let isRepeat = false;
     const host = this.#activation(cell);
     while (cell.state === 'loading') {
-      const loading = await this.#loads.run(cell.group, async () => {
+      const loading = await this.#loads.run(cell.group, isRepeat, async () => {
         if (cell.state !== 'loading') return undefined;
         const request = this.#request(cell);
         return cell.kind.load(host, {
@@ -278,6 +279,7 @@ export class ActorTable {
         cell.loadingSignal,
       );
       if (mayIgnore) released.add(loading.process);
+      isRepeat = true;
       cell.extra.busyAt = undefined;
     }
   }

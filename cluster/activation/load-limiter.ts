@@ -27,8 +27,9 @@ export class LoadLimiter {
     return this.#waiting.size;
   }
 
-  async run<Result>(group: string, load: () => Promise<Result>): Promise<Result> {
-    if (this.#running >= this.#max) await this.#queue(group);
+  /** `isRepeat`: the actor was admitted before, so it waits for its place whatever else waits. */
+  async run<Result>(group: string, isRepeat: boolean, load: () => Promise<Result>): Promise<Result> {
+    if (this.#running >= this.#max) await this.#queue(group, isRepeat);
     else this.#running += 1;
     try {
       return await load();
@@ -40,7 +41,8 @@ export class LoadLimiter {
     }
   }
 
-  #queue(group: string): Promise<void> {
+  #queue(group: string, isRepeat: boolean): Promise<void> {
+    if (isRepeat) return new Promise((resolve) => this.#waiting.push(group, resolve));
     if (!this.#bound.take(group)) {
       this.refused += 1;
       return Promise.reject(

@@ -6,8 +6,8 @@ export interface ClosingParts {
   readonly report: (error: unknown) => void;
 }
 
-/** What a part may take once running requests have had their time. */
-const closeMsMax = 3_000;
+/** What all parts may take once running requests have had their time; the mail that is being sent has 5 s. */
+const closeMsMax = 5_500;
 
 /**
  * Closes parts in order. After `signal` and a short time more it waits for none: a connection whose other side vanished

@@ -68,11 +68,13 @@ function keepConnecting(
 }
 
 /**
- * Only a ready connection: ioredis' Cluster never comes back if it is told so while it looks up its nodes, and one that
- * connects asks for the master anyway.
+ * Not while it looks for its server, which it may find elsewhere by itself: ioredis' Cluster never comes back if it is told
+ * so while it looks up its nodes.
  */
 export function reconnect(connection: RedisConnection): void {
-  if (connection.status === 'ready') connection.disconnect(true);
+  const { status } = connection;
+  if (status === 'ready' || (status === 'connect' && connection instanceof Redis))
+    connection.disconnect(true);
 }
 
 function connectTo(

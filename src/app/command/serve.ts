@@ -8,10 +8,10 @@ import { requirePorts } from './ports.js';
 import { requireDatabase, requireRedis } from './services.js';
 import { drainAsked, stopSignal } from './signals.js';
 
-/** The time for running requests to finish after SIGTERM; orchestrators usually kill after 30 s. */
+/** The time for running requests to finish after SIGTERM; the files of deploy/ have a process killed after 35 s. */
 const drainMsMax = 25_000;
 
-/** After this time the stopped process exits; with the longest drain it still exits within the 30 s. */
+/** After this time the stopped process exits; with the longest drain and hanging connections it still exits within 35 s. */
 const lingerMs = 2_000;
 
 /** A supervisor restarts the process: it can join again only under a new process id. */

@@ -213,7 +213,12 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     isKnownConsumer: consumers.isKnown,
     erasePerson: consumers.erasePerson,
     findPromised,
-    forgetAccepted: forgetAccepted(platform.store, sealer),
+    forgetAccepted: forgetAccepted({
+      store: platform.store,
+      sealer,
+      time: platform.time,
+      report: log.report,
+    }),
   });
   const unsubscribe = platform.changes.subscribe(identityTopics.suspendedTenant, {
     onChange: ({ subject }) => sessions.cancelTurnsOfSuspended(subject),

@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { sql, type TenantTransaction } from '../../infra/storage/index.js';
+import {
+  type FoundPage,
+  foundPage,
+  pageRows,
+  sql,
+  type TenantTransaction,
+  withinTextBytes,
+} from '../../infra/storage/index.js';
 
 /** The next sessions, by id, that have messages which no execution has received. */
 export async function sessionsThatWait(
@@ -17,30 +24,40 @@ export async function sessionsThatWait(
   return rows.map(({ id }) => id);
 }
 
-const acceptedRow = z.object({ seq: z.coerce.number(), sealed: z.instanceof(Buffer) });
+const acceptedRow = z.object({
+  seq: z.coerce.number(),
+  sealed: z.instanceof(Buffer),
+  /** A process may have it in memory; one in a buffer is in the store alone. */
+  may_run: z.boolean(),
+});
+export type AcceptedMessage = z.output<typeof acceptedRow>;
 
 /** Their messages in the order of acceptance, after `after`; those of a flushed buffer too. */
-export function acceptedOfSessions(
+export async function acceptedOfSessions(
   tx: TenantTransaction,
   sessionIds: readonly string[],
   after: number,
   limit: number,
-): Promise<readonly z.output<typeof acceptedRow>[]> {
+): Promise<FoundPage<AcceptedMessage>> {
   const { tenantId } = tx.scope;
   const sessions = sql.array([...sessionIds], 'uuid');
-  return tx.any(sql.type(acceptedRow)`
-    select seq, sealed from (
-      select seq, sealed from trigger_inbox
+  const page = sql.fragment`
+    select seq, sealed, may_run, octet_length(sealed) as text_bytes from (
+      select seq, sealed, false as may_run from trigger_inbox
       where tenant_id = ${tenantId} and session_id = any(${sessions}) and state = 'buffered'
       union all
-      select seq, sealed from trigger_inbox
+      select seq, sealed, true from trigger_inbox
       where tenant_id = ${tenantId} and session_id = any(${sessions}) and state = 'running'
       union all
-      select p.seq, p.sealed from trigger_inbox r
+      select p.seq, p.sealed, true from trigger_inbox r
         join trigger_inbox p on p.tenant_id = r.tenant_id and p.execution_id = r.execution_id and p.state = 'merged'
       where r.tenant_id = ${tenantId} and r.session_id = any(${sessions}) and r.state = 'running' and r.sealed = ''
     ) accepted
-    where sealed <> '' and seq > ${after} order by seq limit ${limit}`);
+    where sealed <> '' and seq > ${after} order by seq limit ${limit + 1}`;
+  const rows = await tx.any(
+    sql.type(acceptedRow.extend(pageRows))`${withinTextBytes(page, sql.fragment`seq`)}`,
+  );
+  return foundPage(rows, limit);
 }
 
 /** Each state by the index that finds it: by session, or by execution for the parts of a flushed buffer. */

@@ -37,7 +37,7 @@ const rescheduleMs = 2_000;
 /** The delay after the store had no capacity or was unreachable. */
 const storeAgainMs = 1_000;
 /** A message that waited for longer in memory is read again: it may have been erased, or another process may run it. */
-const freshMs = 5_000;
+export const freshMs = 2_000;
 /** A statement without an answer is stopped, or its connection lost, long before the last look. */
 const unknownLooksMax = 30;
 const claiming = 'claiming abandoned inbox messages';
@@ -80,7 +80,7 @@ export class InboxRunner {
   readonly #completion: MessageCompletion;
   readonly #running = new Map<string, Promise<TurnOutcome>>();
   readonly #pacer: StartPacer<WaitingMessage>;
-  /** Messages that wait to start again after a store failure. */
+  /** Messages that are read again, or wait to start again after a store failure. */
   readonly #retries = new Set<InboxMessage>();
   readonly #timers = new Set<Timer>();
   /** Whether rows may be claimed in the name of this process that it does not know, since an answer was lost. */
@@ -166,20 +166,31 @@ export class InboxRunner {
   }
 
   #begin(waiting: WaitingMessage): void {
-    if (this.#stopped || this.#running.has(waiting.item.executionId)) return;
-    void this.#runIfAccepted(waiting).catch((error: unknown) => this.#afterFailure(waiting, error));
+    const { item, readAtMs } = waiting;
+    if (this.#stopped || this.#running.has(item.executionId)) return;
+    const isFresh = this.#parts.time.monotonicMs() - readAtMs <= freshMs;
+    const begun = isFresh ? this.run(item) : this.#runIfAccepted(item);
+    void begun.catch((error: unknown) => this.#afterFailure(waiting, error));
   }
 
-  async #runIfAccepted({ item, readAtMs }: WaitingMessage): Promise<void> {
-    const isFresh = this.#parts.time.monotonicMs() - readAtMs <= freshMs;
-    const { scope, row, executionId } = item;
-    if (isFresh || row === undefined) {
-      await this.run(item);
-      return;
+  async #runIfAccepted(item: InboxMessage): Promise<void> {
+    const read = await this.#readAgain(item);
+    if (read !== undefined && !this.#stopped) await this.run(read);
+  }
+
+  /** It takes its place and keeps its claim meanwhile. Undefined if the message is no longer this process's. */
+  async #readAgain(item: InboxMessage): Promise<InboxMessage | undefined> {
+    const { scope, row, executionId, triggerId } = item;
+    if (row === undefined) return item;
+    this.#pacer.enter(scope.tenantId);
+    this.#retries.add(item);
+    try {
+      const parts = await this.#parts.rows.ownParts(scope, row, executionId);
+      return parts === undefined ? undefined : { ...item, work: await this.#workOf(scope, triggerId, parts) };
+    } finally {
+      this.#retries.delete(item);
+      this.#pacer.leave(scope.tenantId);
     }
-    const parts = await this.#parts.rows.ownParts(scope, row, executionId);
-    if (parts !== undefined)
-      await this.run({ ...item, work: await this.#workOf(scope, item.triggerId, parts) });
   }
 
   /**

@@ -134,7 +134,14 @@ export class History {
       const waiting = promised?.rows.filter(({ id }) => !taken.has(id)) ?? [];
       if (promised === undefined || (waiting.length === 0 && !promised.hasMore)) return begun;
       return mergedPage(
-        [begun, { ...promised, rows: waiting.map((row) => this.#queued(scope, trigger, row)) }],
+        [
+          begun,
+          {
+            rows: waiting.map((row) => this.#queued(scope, trigger, row)),
+            hasMore: promised.hasMore,
+            end: promised.rows.at(-1),
+          },
+        ],
         page.limit,
       );
     });

@@ -53,6 +53,8 @@ export async function eraseConsumer(
   // Of a person who was refused, or whose first message waits, nothing else may be there.
   await eraseAllRefused();
   const accepted = await forgetAccepted(scope, key);
+  // One that a process had taken up before has made its session meanwhile.
+  batch = await listed();
   const isKnown = batch.length > 0 || erased.executions > 0 || accepted > 0;
   if (!isKnown && !(await isKnownConsumer(scope, key)))
     throw new PlatformError('not_found', { message: 'The consumer was not found.' });

@@ -7,12 +7,11 @@ import { type Time, within } from '../../../cluster/index.js';
 import { keepAliveComment, keepAliveMs, transportExpiry } from '../invocation/index.js';
 import type { StreamWriter } from '../../http/operations/index.js';
 import type { TurnEvents } from './requests.js';
+import { passingMs } from './readers.js';
 import { type EventText, textOf } from './turn-log.js';
 
 /** Above this, reading from the actor pauses until the client has taken some of the queue. */
 const queueBytesMax = 1024 * 1024;
-/** After this the owner no longer waits for the confirmation that retracted text was dropped. */
-const passingMs = 1_000;
 /** The stream of a turn that waits for a person stays open this long; its client continues it later. */
 const waitingMs = 5 * 60_000;
 /** How long an owner may stay silent after the turn's deadline. */
@@ -102,17 +101,15 @@ export class EventPump {
         if (elsewhere) return await this.#readStored(source);
         if (barrier > 0) this.#dropText();
         for (const event of events) this.#enqueue(textOf(event));
-        if (barrier > 0) {
-          // The events of this message may be shown, but only before the owner confirms the change.
-          if (!(await this.#flushedInTime())) {
-            // The connection holds text that a person has retracted since.
-            this.#writer.cut?.();
-            return 'broken';
-          }
-          source.confirmDropped(barrier);
-        }
         if (deadlineInMs > 0) this.#watchDeadline(deadlineInMs);
-        if (this.#queuedBytes > queueBytesMax) await this.#flushed();
+        // The events of a barrier's message may be shown, but only before the owner confirms the change. And nothing is
+        // read while the queue is full, not even a barrier.
+        if ((barrier > 0 || this.#queuedBytes > queueBytesMax) && !(await this.#flushedInTime())) {
+          // The connection holds text that a person retracts, or may have retracted.
+          this.#writer.cut?.();
+          return 'broken';
+        }
+        if (barrier > 0) source.confirmDropped(barrier);
       }
       return this.#isDone ? 'ended' : 'broken';
     } catch {

@@ -2,7 +2,7 @@ import type { Time } from '../../../cluster/index.js';
 import type { LiveTurn } from './live-turn.js';
 
 /** Longer than a healthy edge needs to drop a queue in memory; a reader that does not confirm in time is cut off. */
-const passingMs = 1_000;
+export const passingMs = 1_000;
 
 /** A reader of a turn's events: an edge, for one client. */
 export interface Reader {

@@ -78,11 +78,9 @@ export class SessionState {
     this.#report();
   }
 
-  /** The characters of the turns in memory, most of which are those of waiting messages. */
-  get turnCharacters(): number {
-    let characters = 0;
-    for (const { row } of this.#turns.values()) characters += charactersOfTurn(row.input);
-    return characters;
+  /** The characters of the turns that run and wait. */
+  get queueCharacters(): number {
+    return sumOfTurns(this.queue);
   }
 
   wake(): void {
@@ -157,7 +155,7 @@ export class SessionState {
 
   #report(): void {
     const messages = this.#tail.length + this.#turns.size;
-    const characters = this.#tailCharacters + this.turnCharacters;
+    const characters = this.#tailCharacters + sumOfTurns(this.#turns.values());
     this.#holds(messages * bytesOfMessage + characters * bytesOfCharacterMax);
   }
 
@@ -210,6 +208,12 @@ function charactersOf(messages: readonly MessageRow[]): number {
 
 function charactersIn({ content, declared_context: context, metadata }: MessageRow): number {
   return content.length + charactersAsJson(context) + charactersAsJson(metadata);
+}
+
+function sumOfTurns(turns: Iterable<LiveTurn>): number {
+  let characters = 0;
+  for (const { row } of turns) characters += charactersOfTurn(row.input);
+  return characters;
 }
 
 export function charactersOfTurn({

@@ -20,7 +20,7 @@ import { charactersOfTurn, type SessionState } from './session-state.js';
 const unnamed = { name: undefined, inferred: true };
 /** One turn runs and this many wait; the next is refused. */
 const waitingMax = 32;
-/** Of all turns in memory together. One turn alone may have more. */
+/** Of the running turn and those that wait. One turn alone may have more. */
 const charactersMax = 4_000_000;
 /** About as long as a short turn takes. */
 const fullQueueMs = 5_000;
@@ -51,7 +51,7 @@ export async function acceptTurn(
     const message = `The session already has ${waitingMax} waiting turns, the maximum. Try again later.`;
     throw tooManyRequests(waitingMax, { atMs: nowMs + fullQueueMs, nowMs, message });
   }
-  const characters = state.queue.length === 0 ? 0 : state.turnCharacters + charactersOfTurn(wanted.input);
+  const characters = state.queue.length === 0 ? 0 : state.queueCharacters + charactersOfTurn(wanted.input);
   if (characters > charactersMax) {
     const message = `The waiting turns of the session would have more than ${charactersMax} characters together. Try again later.`;
     throw tooManyRequests(charactersMax, { atMs: nowMs + fullQueueMs, nowMs, message });

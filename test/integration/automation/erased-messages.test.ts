@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { systemRandom, systemTime } from '../../../cluster/index.js';
 import { acceptTarget } from '../../../src/automation/inbox/accept-target.js';
-import { forgetAccepted } from '../../../src/automation/inbox/erasure.js';
+import { type ForgetAccepted, forgetAccepted } from '../../../src/automation/inbox/erasure.js';
 import { flushTarget } from '../../../src/automation/inbox/flush-target.js';
 import { messageRows } from '../../../src/automation/inbox/message-rows.js';
 import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
@@ -20,6 +20,21 @@ const sealer = createSealer({ masterKey: Buffer.alloc(32, 1), random: systemPlat
 const seal = new MessageSealer(sealer);
 let store: Store;
 let writers: ReturnType<typeof openBatchWriters>;
+
+/** An erasure whose waits are over at once. */
+function erasure(waits: number[] = [], reported: string[] = []): ForgetAccepted {
+  const time = {
+    ...systemTime,
+    after: (ms: number, action: () => void) => {
+      waits.push(ms);
+      return systemTime.after(0, action);
+    },
+  };
+  const report = (attempted: string): void => void reported.push(attempted);
+  return (scope, key) => forgetAccepted({ store, sealer, time, report })(scope, key);
+}
+
+const forget = erasure();
 
 test.serial.before(async () => {
   const { url: databaseUrl } = database;
@@ -99,11 +114,41 @@ test('an erasure finds a person in open and flushed buffers and in waiting messa
   await flush(both, randomUUID());
   await say(both, 'ann', 'buffered');
   await other.say(alone, 'ann', 'buffered');
-  const forget = forgetAccepted(store, sealer);
   t.is(await forget(scope, 'ann'), 6);
   t.deepEqual(await senders(), ['ben', 'ben', 'running'], 'the row that runs the rest of the buffer stays');
   t.is(await forget(scope, 'ann'), 0);
   t.deepEqual(await other.senders(), ['ann'], 'of another tenant nothing goes');
+});
+
+test('an erasure waits for what a process may have in memory, and for nothing else', async (t) => {
+  const { scope, say } = inbox();
+  const session = randomUUID();
+  const waits: number[] = [];
+  const forgetAndWait = erasure(waits);
+  await say(session, 'ann', 'buffered');
+  await forgetAndWait(scope, 'ann');
+  t.deepEqual(waits, [], 'a message in a buffer is in the store alone');
+  await say(session, 'ann', 'running');
+  await forgetAndWait(scope, 'ann');
+  t.deepEqual(waits, [3_000]);
+});
+
+test('a message that cannot be opened keeps nobody from being erased', async (t) => {
+  const { scope, say, senders } = inbox();
+  const session = randomUUID();
+  const damaged = await say(session, 'ann', 'running');
+  await say(session, 'ben', 'running');
+  const owner = await ownerView(database.url);
+  await owner.query("update trigger_inbox set sealed = 'damaged' where tenant_id = $1 and key = $2", [
+    scope.tenantId,
+    damaged.key,
+  ]);
+  const reported: string[] = [];
+  t.is(await erasure([], reported)(scope, 'ben'), 1);
+  t.deepEqual(reported, ['opening an accepted message']);
+  await owner.query('delete from trigger_inbox where tenant_id = $1', [scope.tenantId]);
+  await owner.end();
+  t.deepEqual(await senders(), []);
 });
 
 test('an erasure finds messages in more sessions than it reads at once', async (t) => {
@@ -115,7 +160,7 @@ test('an erasure finds messages in more sessions than it reads at once', async (
   );
   const crowded = randomUUID();
   await Promise.all(Array.from({ length: 450 }, () => say(crowded, 'ann', 'buffered')));
-  t.is(await forgetAccepted(store, sealer)(scope, 'ann'), 575);
+  t.is(await forget(scope, 'ann'), 575);
   t.deepEqual([...new Set(await senders())], ['ben']);
 });
 
@@ -126,7 +171,7 @@ test('a message that waited is read again before it runs', async (t) => {
   const parts = await rows.ownParts(scope, row, row.execution_id ?? '');
   t.deepEqual(parts, [row.sealed]);
   t.is(await rows.ownParts(scope, row, randomUUID()), undefined, 'the key runs in another execution');
-  await forgetAccepted(store, sealer)(scope, 'ann');
+  await forget(scope, 'ann');
   t.is(await rows.ownParts(scope, row, row.execution_id ?? ''), undefined);
 });
 

@@ -246,11 +246,8 @@ export const claims = [
       {
         id: 'erased-message-runs',
         rule: 'A message that waited in memory gets no turn if its row is gone.',
-        find: `    if (parts !== undefined)
-`,
-        replace: `    if (parts === undefined) await this.run(item);
-    else
-`,
+        find: `    if (read !== undefined && !this.#stopped) await this.run(read);`,
+        replace: `    await this.run(read ?? item);`,
         tests: ['test/unit/automation/store-away.test.ts'],
       },
       {

@@ -38,3 +38,15 @@ test('a row behind the end of a list that has more waits for the next page', (t)
   t.deepEqual(hours(whole), [9, 8, 7, 5]);
   t.false(whole.hasMore);
 });
+
+test('a list from which rows were left out ends where it ended before', (t) => {
+  const page = mergedPage(
+    [
+      { rows: rows(9, 4), hasMore: false },
+      { rows: [], hasMore: true, end: row(6) },
+    ],
+    10,
+  );
+  t.deepEqual(hours(page), [9], 'that list may go on with 5');
+  t.true(page.hasMore);
+});

@@ -198,6 +198,19 @@ test('an owner is not read further while a megabyte waits for a slow client', as
   await running;
 });
 
+test('a client a megabyte behind is cut off before its owner could end a takeover without it', async (t) => {
+  const { client, owner, running, time } = start();
+  await owner.say(['metadata']);
+  await eventually(() => client.isWaitedFor);
+  const big = { id: 9, event: eventOf('delta', 'x'.repeat(1024 * 1024)) };
+  await owner.say([], { events: [big] });
+  await eventually(() => time.pending === 2, { what: 'a time limit beside the comments' });
+  time.advance(1_000);
+  await running;
+  t.true(client.isCut);
+  t.deepEqual(client.types, ['metadata']);
+});
+
 test('a client whose owner failed is informed under its last sent event, and returns for the rest', async (t) => {
   const { client, owner, running, pump } = start();
   await owner.say(['metadata', 'delta']);
