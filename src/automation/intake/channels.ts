@@ -1,5 +1,6 @@
 import { normalPhone } from '../../conversations/invocation/index.js';
 import type { ChannelType } from '../triggers/config/webhook-config.js';
+import { cutText } from '../triggers/mapped-context.js';
 import { textOf } from '../../infra/expressions/index.js';
 import { valueAt } from '../triggers/templates.js';
 
@@ -49,7 +50,7 @@ function slackMessages(payload: unknown): readonly ChannelMessage[] {
   const thread = field('thread_ts') || at;
   return [
     {
-      id: `${channel}:${at}`.slice(0, idCharsMax),
+      id: cutText(`${channel}:${at}`, idCharsMax),
       sender,
       displayName: undefined,
       text: field('text').replaceAll(/^(?:<@[A-Z0-9]{1,30}>\s*)+/g, ''),
@@ -69,7 +70,7 @@ function twilioMessages(payload: unknown): readonly ChannelMessage[] {
   const sender = normalPhone(from);
   return [
     {
-      id: (field('MessageSid') || field('SmsMessageSid') || field('SmsSid')).slice(0, idCharsMax),
+      id: cutText(field('MessageSid') || field('SmsMessageSid') || field('SmsSid'), idCharsMax),
       sender,
       displayName: field('ProfileName') || undefined,
       text: field('Body'),
@@ -95,7 +96,7 @@ function whatsappMessages(payload: unknown): readonly ChannelMessage[] {
         const sender = normalPhone(from);
         return [
           {
-            id: id.slice(0, idCharsMax),
+            id: cutText(id, idCharsMax),
             sender,
             displayName: textOf(valueAt(contacts[0], 'profile.name')) || undefined,
             text: whatsappText(message),

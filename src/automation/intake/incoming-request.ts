@@ -4,6 +4,7 @@ import type { RateFigures } from '../../http/operations/index.js';
 import type { AttachmentRef } from '../../conversations/attachments/index.js';
 import type { GivenPart } from '../../models/parts/index.js';
 import type { WebhookConfig } from '../triggers/config/webhook-config.js';
+import { cutText } from '../triggers/mapped-context.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import type { MessagePayload } from '../messages/message-payload.js';
 import type { LiveTrigger } from '../triggers/live-triggers.js';
@@ -92,7 +93,7 @@ export function payloadFrom({
   if (traceparent !== undefined) work.traceparent = traceparent;
   if (attachments.length > 0) work.attachments = [...attachments];
   if (consumerKey !== undefined) work.consumerKey = consumerKey;
-  if (message?.displayName !== undefined) work.displayName = message.displayName.slice(0, 255);
+  if (message?.displayName !== undefined) work.displayName = cutText(message.displayName, 255);
   if (message?.conversation !== undefined) work.shared = true;
   if (userId !== undefined) work.userId = userId;
   if (sentWith !== undefined) work.keyId = sentWith.keyId;

@@ -9,7 +9,7 @@ import type { WebhookConfig } from '../triggers/config/webhook-config.js';
 import { textOf } from '../../infra/expressions/index.js';
 import { valueAt } from '../triggers/templates.js';
 import type { ChannelMessage } from './channels.js';
-import type { MappedContext } from '../triggers/mapped-context.js';
+import { cutText, type MappedContext } from '../triggers/mapped-context.js';
 
 /** Where a webhook's configured names are looked up: the mapped context first, then the payload. */
 export interface Sources {
@@ -30,7 +30,7 @@ export function consumerKeyOf(config: WebhookConfig, sources: Sources): string |
   const { identity_field: field } = config.sender_access;
   const named = field === undefined ? '' : textOf(lookUp(field, sources));
   const key = field !== undefined && named !== '' ? spelled(field, named) : (sources.message?.sender ?? '');
-  return key === '' ? undefined : key.slice(0, keyCharsMax);
+  return key === '' ? undefined : cutText(key, keyCharsMax);
 }
 
 const phoneNames: ReadonlySet<string> = new Set(['phoneNumber', '_waId', 'From']);

@@ -17,6 +17,8 @@ const attachmentsMax = 50;
 const fileNameCharsMax = 200;
 const idCharsMax = 400;
 const referencesMax = 100;
+/** Without control characters: PostgreSQL text cannot contain NUL, and no mail program writes the others. */
+const address = /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u;
 
 /** Parses a mail. Throws `UnreadableMail` if the parser gives up. */
 export async function parseMail(raw: Buffer): Promise<ParsedMail> {
@@ -51,7 +53,7 @@ export async function parseMail(raw: Buffer): Promise<ParsedMail> {
 
 function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : 'the parser failed';
-  return oneLine(message).slice(0, 200).replace(/\.$/, '');
+  return bounded(oneLine(message), 200).replace(/\.$/, '');
 }
 
 function mailOf(headers: Headers, text: string, attachments: string[], digest: string): ParsedMail {
@@ -64,11 +66,11 @@ function mailOf(headers: Headers, text: string, attachments: string[], digest: s
     hasMessageId: id !== undefined,
     inReplyTo: idsIn(headers.get('in-reply-to')),
     references: idsIn(headers.get('references')),
-    subject: typeof subject === 'string' ? oneLine(subject).slice(0, subjectCharsMax) : '',
-    sender: sender === undefined || !/^[^\s@]+@[^\s@]+$/.test(sender) ? undefined : sender.slice(0, 255),
-    senderName: from === undefined || from.name.trim() === '' ? undefined : oneLine(from.name).slice(0, 255),
+    subject: typeof subject === 'string' ? bounded(oneLine(subject), subjectCharsMax) : '',
+    sender: sender === undefined || !address.test(sender) ? undefined : bounded(sender, 255),
+    senderName: from === undefined || from.name.trim() === '' ? undefined : bounded(oneLine(from.name), 255),
     // PostgreSQL text cannot contain NUL.
-    text: text.replaceAll('\0', '').slice(0, textCharsMax),
+    text: bounded(text.replaceAll('\0', ''), textCharsMax),
     attachments,
     headers: {
       autoSubmitted: lineOf(headers.get('auto-submitted')),
@@ -84,7 +86,15 @@ function mailOf(headers: Headers, text: string, attachments: string[], digest: s
 
 function nameOf({ filename, contentType }: AttachmentStream): string {
   const name = filename === undefined || filename.trim() === '' ? contentType : filename;
-  return oneLine(name).slice(0, fileNameCharsMax);
+  return bounded(oneLine(name), fileNameCharsMax);
+}
+
+/**
+ * PostgreSQL refuses half of a surrogate pair, which a cut between the two leaves and some encodings contain: a mail with
+ * one would fail on every delivery.
+ */
+function bounded(text: string, charsMax: number): string {
+  return text.slice(0, charsMax).toWellFormed();
 }
 
 function oneLine(text: string): string {
@@ -96,7 +106,7 @@ function idsIn(value: unknown): string[] {
   const text = Array.isArray(value) ? value.join(' ') : typeof value === 'string' ? value : '';
   // PostgreSQL text cannot contain NUL: an id with one would fail on every delivery of the mail.
   const found = text.replaceAll(/[^\s\P{Cc}]/gu, '').match(/[^\s<>,]+/g) ?? [];
-  return found.slice(-referencesMax).map((id) => (id.length > idCharsMax ? digestOf(id) : id));
+  return found.slice(-referencesMax).map((id) => (id.length > idCharsMax ? digestOf(id) : id.toWellFormed()));
 }
 
 function digestOf(id: string): string {

@@ -9,6 +9,7 @@ import {
   type TenantTransaction,
 } from '../../infra/storage/index.js';
 import type { EmailConfig } from '../triggers/config/email-config.js';
+import { cutText } from '../triggers/mapped-context.js';
 import { mailOf } from '../triggers/types/registry.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
 import { recordRefused } from '../../conversations/sessions/index.js';
@@ -266,7 +267,7 @@ function payloadOf(
     message: messageIn(mail),
     context: {
       ...(subject === '' ? {} : { subject }),
-      ...(attachments.length === 0 ? {} : { attachments: attachments.join(', ').slice(0, contextCharsMax) }),
+      ...(attachments.length === 0 ? {} : { attachments: cutText(attachments.join(', '), contextCharsMax) }),
     },
     consumerKey: sender,
     ...(senderName === undefined ? {} : { displayName: senderName }),

@@ -25,10 +25,10 @@ const takingMs = 8_000;
 /** `windowsMax` windows cover more numbers than any server has; the answer for one window is 40 KB. */
 const searchBytesMax = 4 * 1024 * 1024;
 /**
- * Maximum of polls that read a mail that takes too long. A busy machine reads a good mail within them, and a mail made to
- * take long does not keep the mails behind it waiting for ever.
+ * Maximum of polls that try to take one mail. A busy machine reads a good mail within them, and a mail that takes too
+ * long to read, or that cannot be recorded, does not keep the mails behind it waiting for ever.
  */
-const slowTriesMax = 3;
+export const triesMax = 3;
 const dayMs = 86_400_000;
 /** Servers report the time of arrival in seconds, by their own clocks. */
 const clockSlackMs = 5_000;
@@ -42,15 +42,25 @@ export const mailboxState = z.object({
   /** Mails that arrived earlier are not new, whatever their number. */
   began_ms: z.number().optional(),
   looked_ms: z.number().optional(),
-  /** The mail after the last one, if it took too long to read, and how often. */
+  /** The mail after the last one, if it took too long to read or could not be recorded, and how often. */
   slow: z.object({ uid: z.number(), tries: z.number() }).optional(),
 });
 export type MailboxState = z.output<typeof mailboxState>;
 
+/** A mail to record. */
+export interface FoundMail {
+  readonly uid: number;
+  /** Of its bytes: identifies it if it cannot be recorded. */
+  readonly digest: string;
+  /** How many polls have tried to take it, including this one. */
+  readonly tries: number;
+  readonly mail: EvaluatedMail;
+}
+
 export interface FoundMails {
   /** The numbers of the mails that were polled. */
   readonly seen: readonly number[];
-  readonly evaluated: readonly EvaluatedMail[];
+  readonly evaluated: readonly FoundMail[];
   readonly state: MailboxState;
   readonly more: boolean;
 }
@@ -105,7 +115,7 @@ export class MailboxPoll {
     const since = new Date((before.looked_ms ?? beganMs) - dayMs);
     const news = await this.#search(known, since, mailbox.uidNext);
     const endsAtMs = time.monotonicMs() + takingMs;
-    const evaluated: EvaluatedMail[] = [];
+    const evaluated: FoundMail[] = [];
     const seen: number[] = [];
     let fetched = 0;
     let lastUid = news.uids.length === 0 ? news.polledUpTo : (known ?? 0);
@@ -117,13 +127,13 @@ export class MailboxPoll {
       if (size !== undefined) {
         fetched += Math.min(size, mailBytesMax);
         const tries = 1 + (known !== undefined && before.slow?.uid === uid ? before.slow.tries : 0);
-        const mail = await this.#evaluate(uid, size, tries);
-        if (mail === 'later') {
+        const found = await this.#evaluate(uid, size, tries);
+        if (found === 'later') {
           slow = { uid, tries };
           break;
         }
         seen.push(uid);
-        if (mail !== undefined) evaluated.push(mail);
+        if (found?.mail !== undefined) evaluated.push({ uid, tries, digest: found.digest, mail: found.mail });
       }
       lastUid = uid;
       taken += 1;
@@ -161,13 +171,18 @@ export class MailboxPoll {
   }
 
   /** `later`: a later poll reads the mail again. */
-  async #evaluate(uid: number, size: number, tries: number): Promise<EvaluatedMail | 'later' | undefined> {
+  async #evaluate(
+    uid: number,
+    size: number,
+    tries: number,
+  ): Promise<{ readonly digest: string; readonly mail: EvaluatedMail | undefined } | 'later' | undefined> {
     const { intake, reader, checksSenders } = this.#parts;
     const { trigger, config } = this.#found;
     if (size > mailBytesMax) {
       const about = `${this.#client.host} ${config.imap?.user} ${uid}`;
       const reason = `The mail has more than ${mailBytesMax} bytes.`;
-      return intake.unreadable(this.#found, createHash('sha256').update(about).digest('hex'), reason);
+      const digest = createHash('sha256').update(about).digest('hex');
+      return { digest, mail: intake.unreadable(this.#found, digest, reason) };
     }
     const wanted = { source: { maxLength: mailBytesMax } };
     const whole = await this.#ask(() => this.#client.fetchOne(String(uid), wanted, { uid: true }));
@@ -175,13 +190,13 @@ export class MailboxPoll {
     const digest = createHash('sha256').update(whole.source).digest('hex');
     try {
       const check = checksSenders ? ({ by: 'mailbox' } as const) : undefined;
-      const { mail, verdict } = await reader.read(trigger.scope.tenantId, whole.source, check);
-      const recipient = recipientOf(this.#found);
-      return await intake.evaluate(this.#found, { mail, verdict, digest, recipient, returnPath: undefined });
+      const read = await reader.read(trigger.scope.tenantId, whole.source, check);
+      const received = { ...read, digest, recipient: recipientOf(this.#found), returnPath: undefined };
+      return { digest, mail: await intake.evaluate(this.#found, received) };
     } catch (error) {
-      if (error instanceof SlowMail && tries < slowTriesMax) return 'later';
+      if (error instanceof SlowMail && tries < triesMax) return 'later';
       if (!(error instanceof UnreadableMail || error instanceof SlowMail)) throw error;
-      return intake.unreadable(this.#found, digest, error.message);
+      return { digest, mail: intake.unreadable(this.#found, digest, error.message) };
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { ImapFlow } from 'imapflow';
 import type { Timer } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import type { Store, TenantTransaction } from '../../infra/storage/index.js';
+import { type Store, StoreError, type TenantTransaction } from '../../infra/storage/index.js';
 import { TaskLimiter } from '../../kernel/task-limiter.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import type { LiveTriggers } from '../triggers/live-triggers.js';
@@ -16,7 +16,14 @@ import {
   MailboxError,
 } from './mailbox-connection.js';
 import { withinBudget } from './mailbox-budget.js';
-import { MailboxPoll, type MailboxPollParts, mailboxState, type MailboxState } from './mailbox-poll.js';
+import {
+  type FoundMails,
+  MailboxPoll,
+  type MailboxPollParts,
+  mailboxState,
+  type MailboxState,
+  triesMax,
+} from './mailbox-poll.js';
 import { type MailIntake, type MailTrigger, mailTriggerOf } from './mail-intake.js';
 
 /** How long after the resumption of a suspended tenant its mailbox is read at the latest. */
@@ -48,6 +55,15 @@ export interface MailboxesParts extends MailboxConnectionParts, Omit<MailboxPoll
   /** The server announced new mail: poll before the source is due. */
   readonly wake: (scope: TenantScope, triggerId: string) => void;
   readonly report: (attempted: string, error: unknown) => void;
+}
+
+/** What came of the mails of one poll. */
+interface Recorded {
+  readonly items: readonly InboxMessage[];
+  /** The first mail that could not be recorded and is polled again, with all mails behind it. */
+  readonly again?: number;
+  /** Why a mail could not be recorded. */
+  readonly failures: readonly unknown[];
 }
 
 interface Open {
@@ -144,32 +160,61 @@ export class Mailboxes implements TriggerSource<'email'> {
     client: ImapFlow,
     source: SourceRow,
   ): Promise<{ readonly items: readonly InboxMessage[]; readonly more: boolean }> {
-    const { store, intake, time, report } = this.#parts;
-    const nowMs = source.now.getTime();
+    const { store, time, report } = this.#parts;
     const before = stateFor(found, mailboxState.parse(source.state));
-    const { seen, evaluated, state, more } = await new MailboxPoll(this.#parts, found, client).take(
-      before,
-      nowMs,
-    );
-    const dueAt = new Date(nowMs + (more ? 0 : pollEveryMs));
-    const items = await store.inTenant(scope, async (tx) => {
-      const moved = await moveOn(scope, tx, found.trigger.id, { before: source.state, state, dueAt });
-      if (!moved) return undefined;
-      const accepted: InboxMessage[] = [];
-      for (const mail of evaluated) {
-        const item = await intake.acceptWithin(scope, tx, mail);
-        if (item !== undefined) accepted.push(item);
-      }
-      return accepted;
-    });
-    if (items !== undefined && seen.length > 0) {
+    const mails = await new MailboxPoll(this.#parts, found, client).take(before, source.now.getTime());
+    const recorded = await store.inTenant(scope, (tx) => this.#record(tx, found, source, mails));
+    for (const error of recorded?.failures ?? []) report('recording a mail of a mailbox', error);
+    const again = recorded?.again;
+    const seen = recorded === undefined ? [] : mails.seen.filter((uid) => again === undefined || uid < again);
+    if (seen.length > 0) {
       // For people who read the mailbox; accepted mails are known without it.
       const mark = () => client.messageFlagsAdd(seen.join(','), ['\\Seen'], { uid: true });
       await withinBudget(client, time, openBudget, mark).catch((error: unknown) =>
         report('marking mails as seen', error),
       );
     }
-    return { items: items ?? [], more };
+    return { items: recorded?.items ?? [], more: mails.more && again === undefined };
+  }
+
+  /**
+   * Records the mails of a poll and moves the position behind them; undefined if another poll has moved it. A mail that
+   * cannot be recorded takes nothing else with it: the position stays before it for some polls, then it is passed over,
+   * with the reason recorded in its place.
+   */
+  async #record(
+    tx: TenantTransaction,
+    found: MailTrigger,
+    source: SourceRow,
+    { evaluated, state, more }: FoundMails,
+  ): Promise<Recorded | undefined> {
+    const { intake } = this.#parts;
+    const { id, scope } = found.trigger;
+    const nowMs = source.now.getTime();
+    const dueAt = new Date(nowMs + (more ? 0 : pollEveryMs));
+    if (!(await moveOn(scope, tx, id, { before: source.state, state, dueAt }))) return undefined;
+    const items: InboxMessage[] = [];
+    const failures: unknown[] = [];
+    for (const { uid, digest, tries, mail } of evaluated) {
+      try {
+        const item = await tx.savepoint((part) => intake.acceptWithin(scope, part, mail));
+        if (item !== undefined) items.push(item);
+      } catch (error) {
+        // The next poll finds all of them.
+        if (isOfTheStore(error)) throw error;
+        failures.push(error);
+        if (tries < triesMax) {
+          const position = { ...state, last_uid: uid - 1, slow: { uid, tries } };
+          const later = new Date(nowMs + pollEveryMs);
+          await moveOn(scope, tx, id, { before: state, state: position, dueAt: later });
+          return { items, failures, again: uid };
+        }
+        // If this fails as well, the fault is not the mail's: the poll fails, and no mail is passed over.
+        const reason = `The platform could not record this mail ${triesMax} times.`;
+        await intake.acceptWithin(scope, tx, intake.unreadable(found, digest, reason));
+      }
+    }
+    return { items, failures };
   }
 
   #openFor(scope: TenantScope, triggerId: string, imap: Imap): Promise<Open> {
@@ -245,6 +290,11 @@ export class Mailboxes implements TriggerSource<'email'> {
     // The caller that opened the connection has already received its error.
     open?.then(({ client }) => client.close()).catch(() => undefined);
   }
+}
+
+/** Whether a later try may succeed, or may have: then it is not the mail that cannot be recorded. */
+function isOfTheStore(error: unknown): boolean {
+  return error instanceof StoreError && (error.retryable || error.failure === 'outcome-unknown');
 }
 
 function stateFor({ config }: MailTrigger, state: MailboxState): MailboxState {

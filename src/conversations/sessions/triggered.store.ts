@@ -32,10 +32,10 @@ export interface RefusedExecution {
  */
 export async function recordRefused(tx: TenantTransaction, execution: RefusedExecution): Promise<void> {
   const input = {
-    message: execution.message,
+    message: storable(execution.message),
     ...(execution.consumerKey === undefined
       ? {}
-      : { author: { kind: 'consumer', id: execution.consumerKey } }),
+      : { author: { kind: 'consumer', id: storable(execution.consumerKey) } }),
     declared_context: null,
     accepted_fields: [],
     ignored_fields: [],
@@ -43,15 +43,22 @@ export async function recordRefused(tx: TenantTransaction, execution: RefusedExe
     role: 'owner',
     needs_bindings: false,
   };
+  const error =
+    execution.error === null ? null : { ...execution.error, message: storable(execution.error.message) };
   await tx.query(sql.typeAlias('nothing')`
     insert into executions (tenant_id, id, session_id, agent_id, trigger_id, slot, arrival, channel, user_id, status,
       outcome, due_at, input, error, latency_ms, created_at, finished_at)
     values (${tx.scope.tenantId}, ${execution.id}, ${execution.sessionId}, ${execution.agentId}, ${execution.triggerId},
       0, 0, ${execution.channel}, ${execution.userId}, ${execution.status},
       ${execution.status === 'blocked' ? 'BLOCKED' : 'FAILED'}, clock_timestamp(), ${JSON.stringify(input)}::jsonb,
-      ${execution.error === null ? null : JSON.stringify(execution.error)}::jsonb, 0, clock_timestamp(),
+      ${error === null ? null : JSON.stringify(error)}::jsonb, 0, clock_timestamp(),
       clock_timestamp())
     on conflict (tenant_id, id) do nothing`);
+}
+
+/** PostgreSQL refuses NUL and half surrogate pairs; strangers' texts must not roll back what is recorded with them. */
+function storable(text: string): string {
+  return text.replaceAll('\0', '').toWellFormed();
 }
 
 /** The columns of a delivery are none of the actor's: the outbox sets them, also by set_delivery_statuses(). */

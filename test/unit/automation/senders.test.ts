@@ -146,3 +146,12 @@ test('senders are checked by mode, with phone numbers in one spelling', async (t
   t.false((await check(listed, '+5511999990001')).allowed);
   t.false((await check(listed, undefined)).allowed);
 });
+
+test('a long key or name is not cut within a character', (t) => {
+  const long = `${'k'.repeat(254)}\u{1f600}`;
+  const named = config({ sender_access: { identity_field: 'user' } });
+  const key = consumerKeyOf(named, { context: {}, payload: { user: long }, message: undefined });
+  t.is(key, 'k'.repeat(254));
+  const [message] = messagesOf('twilio', { ...twilioPayload, MessageSid: `${'s'.repeat(199)}\u{1f600}` });
+  t.is(message?.id, 's'.repeat(199));
+});

@@ -1,0 +1,254 @@
+// Polls of a mailbox over a real store and a real IMAP connection: which mails run, and which are recorded as refused.
+import { randomUUID } from 'node:crypto';
+import test, { type ExecutionContext } from 'ava';
+import { systemTime } from '../../../cluster/index.js';
+import { MailIntake, type MailIntakeParts } from '../../../src/automation/mail/mail-intake.js';
+import { Mailboxes, type MailboxesParts } from '../../../src/automation/mail/mailboxes.js';
+import { parseMail } from '../../../src/automation/mail-reading/parse-mail.js';
+import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
+import { Sources } from '../../../src/automation/sources/sources.js';
+import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
+import type { TriggerRow } from '../../../src/automation/triggers/triggers.store.js';
+import { systemPlatform } from '../../../src/infra/platform/index.js';
+import { createSealer } from '../../../src/infra/sealing/index.js';
+import { recordRefused } from '../../../src/conversations/sessions/index.js';
+import { openStore, sql, type Store, StoreError } from '../../../src/infra/storage/index.js';
+import { SecretValue } from '../../../src/tenancy/vault/index.js';
+import { insertTenant } from '../../support/builders/callers.js';
+import { databaseOfFile } from '../../support/database/database.js';
+import { ownerView } from '../../support/database/owner-view.js';
+import { type ImapServer, startImapServer } from '../../support/servers/imap-server.js';
+
+const database = databaseOfFile(test);
+let store: Store;
+let owner: Awaited<ReturnType<typeof ownerView>>;
+
+test.serial.before(async () => {
+  store = await openStore({ databaseUrl: database.url });
+  owner = await ownerView(database.url);
+  database.atEnd(async () => {
+    await owner.end();
+    await store.close();
+  });
+});
+
+interface Version {
+  readonly revision: number;
+  readonly server: ImapServer;
+  readonly password?: string;
+}
+
+interface Given {
+  /** Whose mails are let in. */
+  readonly allowed?: readonly string[];
+  /** Takes the place of the intake's own recording. */
+  readonly accept?: (own: MailIntake) => MailboxesParts['intake']['acceptWithin'];
+}
+
+/** A trigger with a mailbox, and nodes that poll it as they know it. */
+async function startMailbox(t: ExecutionContext, given: Given = {}) {
+  const scope = await insertTenant(store);
+  const id = randomUUID();
+  const agentId = randomUUID();
+  await owner.query(
+    `insert into agents (tenant_id, id, document) values ($1, $2, '{"name": "a", "type": "chat"}')`,
+    [scope.tenantId, agentId],
+  );
+  await owner.query(
+    `insert into triggers (tenant_id, id, agent_id, name, trigger_type, config)
+      values ($1, $2, $3, 'mails', 'email', '{}')`,
+    [scope.tenantId, id, agentId],
+  );
+  const startServer = async () => {
+    const server = await startImapServer();
+    t.teardown(() => server.close());
+    return server;
+  };
+  const reported: unknown[] = [];
+  const unasked = () => Promise.reject(new Error('nobody asks for it'));
+  const intakeParts: Partial<MailIntakeParts> = {
+    store,
+    reads: { inTenant: async () => [] },
+    senderBlocks: { isDenied: () => false },
+    addresses: {
+      ownAddresses: () => [],
+      sendingAs: async () => ({ from: 'desk@hotel.example', ready: true }) as never,
+    },
+    seal: new MessageSealer(createSealer({ masterKey: Buffer.alloc(32, 1), random: systemPlatform.random })),
+    ids: systemPlatform.ids,
+  };
+  const intake = new MailIntake(intakeParts as MailIntakeParts);
+  const parsedOf = ({ server }: Version) =>
+    parseTriggerConfig('email', {
+      imap: { host: '127.0.0.1', port: server.port, user: server.user, secret_ref: 'mailbox', tls: false },
+      reply: false,
+      ...(given.allowed === undefined ? {} : { allowed_senders: [...given.allowed] }),
+    });
+  const mailboxesOf = (version: Version): Mailboxes => {
+    const live: unknown = {
+      get: () => ({
+        id,
+        scope,
+        agentId,
+        enabled: true,
+        suspended: false,
+        parsed: parsedOf(version),
+        ...version,
+      }),
+    };
+    const mailboxes = new Mailboxes({
+      store,
+      live: live as MailboxesParts['live'],
+      intake: {
+        evaluate: (found, received) => intake.evaluate(found, received),
+        unreadable: (found, digest, reason) => intake.unreadable(found, digest, reason),
+        acceptWithin: given.accept?.(intake) ?? ((of, tx, mail) => intake.acceptWithin(of, tx, mail)),
+      },
+      reader: {
+        read: async (_tenant, raw) => ({ mail: await parseMail(Buffer.from(raw)), verdict: 'unchecked' }),
+      },
+      checksSenders: false,
+      addresses: { check: unasked },
+      vault: {
+        resolve: async () => ({
+          id,
+          name: 'mailbox',
+          kind: 'generic',
+          provider: null,
+          allowedHosts: null,
+          version: 1,
+          value: new SecretValue(version.password ?? version.server.password),
+        }),
+      },
+      egress: { permittedAddresses: async () => ['127.0.0.1'] },
+      time: systemTime,
+      wake: () => undefined,
+      report: (_attempted, error) => void reported.push(error),
+    });
+    t.teardown(() => mailboxes.stop());
+    return mailboxes;
+  };
+  return {
+    startServer,
+    reported,
+    /** The effects of a trigger's change in its transaction. */
+    arm: (version: Version) =>
+      store.inTenant(scope, (tx) => {
+        const row: Partial<TriggerRow> = { id, revision: version.revision, enabled: true };
+        return new Sources([mailboxesOf(version)]).arm(tx, row as TriggerRow, parsedOf(version));
+      }),
+    /** As a node polls it that knows this version. Returns the messages to run. */
+    poll: async (version: Version) => {
+      await owner.query('update trigger_sources set due_at = now() where trigger_id = $1', [id]);
+      const { items } = await mailboxesOf(version).poll(scope, id, false);
+      return items.map(({ work }) => work.message);
+    },
+    refused: async () => {
+      const { rows } = await owner.query<{ message: string; error: { message: string } | null }>(
+        `select input ->> 'message' as message, error from executions where trigger_id = $1 order by created_at`,
+        [id],
+      );
+      return rows;
+    },
+    state: async () => {
+      const { rows } = await owner.query<{ state: unknown }>(
+        'select state from trigger_sources where trigger_id = $1',
+        [id],
+      );
+      return rows[0]?.state;
+    },
+  };
+}
+
+function mailOf(from: string, text: string): string {
+  return `From: <${from}>\nTo: desk@hotel.example\nSubject: Rooms\nMessage-ID: <${randomUUID()}@example.com>\nContent-Type: text/plain; charset=utf-8\n\n${text}\n`;
+}
+
+test('a refused mail that ends in half a character is recorded, and the next mail runs', async (t) => {
+  const { startServer, arm, poll, refused } = await startMailbox(t, { allowed: ['ada@example.com'] });
+  const version = { revision: 1, server: await startServer() };
+  await arm(version);
+  version.server.deliver(mailOf('mallory@example.com', `${'x'.repeat(99_999)}\u{1f600}`));
+  version.server.deliver(mailOf('ada@example.com', 'a room, please'));
+  t.deepEqual(await poll(version), ['a room, please']);
+  t.deepEqual(
+    (await refused()).map(({ message }) => message.length),
+    [100_000],
+  );
+});
+
+test('a mail that cannot be recorded is passed over after some polls, and the mails behind it run', async (t) => {
+  const { startServer, arm, poll, refused, reported } = await startMailbox(t, {
+    accept: (own) => async (scope, tx, mail) => {
+      const text = mail.refusal === undefined ? mail.work.message : mail.message;
+      // What PostgreSQL refuses ends the transaction or its part.
+      if (text === 'poison') await tx.query(sql.typeAlias('nothing')`select ${'"\\ud83d"'}::jsonb`);
+      return own.acceptWithin(scope, tx, mail);
+    },
+  });
+  const version = { revision: 1, server: await startServer() };
+  await arm(version);
+  const delivered = ['first', 'poison', 'third'].map((text) =>
+    version.server.deliver(mailOf('ada@example.com', text)),
+  );
+  t.deepEqual(await poll(version), ['first']);
+  t.deepEqual(await poll(version), []);
+  t.deepEqual(
+    delivered.map(({ flags }) => flags.has('\\Seen')),
+    [true, false, false],
+  );
+  t.deepEqual(await refused(), []);
+  t.deepEqual(await poll(version), ['third']);
+  t.deepEqual(
+    (await refused()).map(({ error }) => error?.message),
+    ['The platform could not record this mail 3 times.'],
+  );
+  t.deepEqual(await poll(version), []);
+  t.is(reported.length, 3);
+});
+
+test('while nothing can be recorded, polls fail and no mail is passed over', async (t) => {
+  let fails = true;
+  const { startServer, arm, poll } = await startMailbox(t, {
+    accept: (own) => async (scope, tx, mail) => {
+      if (fails) throw new StoreError('defect', 'nothing can be recorded');
+      return own.acceptWithin(scope, tx, mail);
+    },
+  });
+  const version = { revision: 1, server: await startServer() };
+  await arm(version);
+  version.server.deliver(mailOf('ada@example.com', 'a room, please'));
+  t.deepEqual(await poll(version), []);
+  t.deepEqual(await poll(version), []);
+  for (let polls = 0; polls < 3; polls += 1) {
+    await t.throwsAsync(poll(version), { message: 'nothing can be recorded' });
+  }
+  fails = false;
+  t.deepEqual(await poll(version), ['a room, please']);
+});
+
+test('a refused message is recorded without the characters that PostgreSQL refuses', async (t) => {
+  const scope = await insertTenant(store);
+  const id = randomUUID();
+  const odd = (text: string): string => `${text}\0 \ud83d`;
+  await store.inTenant(scope, (tx) =>
+    recordRefused(tx, {
+      id,
+      agentId: randomUUID(),
+      sessionId: null,
+      triggerId: randomUUID(),
+      channel: 'email',
+      userId: null,
+      consumerKey: odd('ada'),
+      message: odd('hello'),
+      status: 'blocked',
+      error: { code: 'unauthenticated_sender', message: odd('nobody vouches') },
+    }),
+  );
+  const { rows } = await owner.query(
+    `select input ->> 'message' as message, input -> 'author' ->> 'id' as author, error ->> 'message' as error
+      from executions where id = $1`,
+    [id],
+  );
+  t.deepEqual(rows, [{ message: 'hello \ufffd', author: 'ada \ufffd', error: 'nobody vouches \ufffd' }]);
+});
