@@ -29,9 +29,13 @@ export const eventState = z.object({
   last: z.array(z.string()).optional(),
   /** Where an unfinished sweep continues. */
   sweep: placeShape.optional(),
+  /** When the unfinished sweep began. */
+  sweep_ms: z.number().optional(),
   /** Earlier positions of the cursor, starting with the oldest that is still needed. */
   marks: z.array(z.object({ at: z.number(), cursor: z.string().nullable() })).optional(),
   swept_ms: z.number().optional(),
+  /** When the last finished sweep began: rows that have committed since may be behind the cursor. */
+  swept_from_ms: z.number().optional(),
   /** If new rows are skipped: the maximum of the birth column when all rows had last been read. */
   born: z.string().nullable().optional(),
 });
@@ -47,9 +51,11 @@ export interface Start {
 export function startOf(state: EventState, nowMs: number): Start {
   if (state.sweep !== undefined) return { place: state.sweep, sweeps: true };
   if (nowMs - (state.swept_ms ?? 0) >= sweepEveryMs) {
-    const behind = behindStretch(state, nowMs);
+    // Not from now: after a pause of the polls, rows that committed during it would be skipped.
+    const sinceMs = Math.min(nowMs, state.swept_from_ms ?? state.swept_ms ?? nowMs);
+    const behind = behindStretch(state, sinceMs);
     const isQuiet = behind === (state.cursor ?? null);
-    const paused = state.swept_ms !== undefined && nowMs - state.swept_ms > pauseMostMs;
+    const paused = nowMs - sinceMs > pauseMostMs;
     return { place: isQuiet || paused ? placeOf(state) : { cursor: behind }, sweeps: true };
   }
   return { place: placeOf(state), sweeps: false };
@@ -78,12 +84,14 @@ export function stateAfter(
   nowMs: number,
 ): EventState {
   const end = endOf(place, read);
-  const { sweep: _, ...rest } = state;
-  if (sweeps && read.more) return { ...state, sweep: end };
+  const { sweep: _, sweep_ms: startedMs, ...rest } = state;
+  const beganMs = startedMs ?? nowMs;
+  if (sweeps && read.more) return { ...state, sweep: end, sweep_ms: beganMs };
   const moved =
     read.rows.length === 0 ? {} : { cursor: end.cursor, after: end.after, last: lastOf(end, read) };
   const after = { ...rest, ...moved, ...(read.more ? {} : { born: read.born }) };
-  return sweeps ? { ...after, marks: marksWith(after, nowMs), swept_ms: nowMs } : after;
+  if (!sweeps) return after;
+  return { ...after, marks: marksWith(after, nowMs, beganMs), swept_ms: nowMs, swept_from_ms: beganMs };
 }
 
 /** With very many rows of one cursor, the next poll starts after those read; a few are simply read again. */
@@ -100,15 +108,19 @@ function lastOf({ cursor, after }: Place, { rows, known, cursorColumn }: Read): 
   return known.filter((_, index) => rows[index]?.[cursorColumn] === cursor).slice(-lastMax);
 }
 
-/** The cursor before the stretch began; for a younger trigger, the floor. */
-function behindStretch({ marks = [], floor = null }: EventState, nowMs: number): string | null {
-  const old = marks.findLast(({ at }) => at <= nowMs - stretchMs);
+/** The cursor before the stretch began that ends at `sinceMs`; for a younger trigger, the floor. */
+function behindStretch({ marks = [], floor = null }: EventState, sinceMs: number): string | null {
+  const old = marks.findLast(({ at }) => at <= sinceMs - stretchMs);
   return old === undefined ? floor : old.cursor;
 }
 
-/** Keeps the newest mark that is older than the stretch, and all later marks. */
-function marksWith({ marks = [], cursor = null }: EventState, nowMs: number): EventState['marks'] {
+/** Keeps the newest mark that is older than the stretch of the next sweep, and all later marks. */
+function marksWith(
+  { marks = [], cursor = null }: EventState,
+  nowMs: number,
+  beganMs: number,
+): EventState['marks'] {
   const all = [...marks, { at: nowMs, cursor }];
-  const old = all.findLastIndex(({ at }) => at <= nowMs - stretchMs);
+  const old = all.findLastIndex(({ at }) => at <= beganMs - stretchMs);
   return all.slice(Math.max(0, old));
 }
