@@ -36,6 +36,8 @@ const clockSlackMs = 5_000;
 export const mailboxState = z.object({
   /** The mailbox that was polled; another one starts anew. */
   about: z.string().optional(),
+  /** The trigger's revision when it was armed last. */
+  revision: z.number().optional(),
   /** The UIDVALIDITY value: mail numbers are comparable under the same value only. */
   validity: z.string().optional(),
   last_uid: z.number().optional(),
@@ -141,7 +143,8 @@ export class MailboxPoll {
     // The next poll tries again: a poll at once would meet the same busy machine.
     const more = slow === undefined && (news.more || taken < news.uids.length);
     const position = { validity, last_uid: lastUid, slow };
-    const state = { about: before.about, ...position, began_ms: beganMs, looked_ms: nowMs };
+    const { about, revision } = before;
+    const state = { about, revision, ...position, began_ms: beganMs, looked_ms: nowMs };
     return { seen, evaluated, state, more };
   }
 

@@ -96,15 +96,16 @@ export class Mailboxes implements TriggerSource<'email'> {
     this.#parts = parts;
   }
 
-  async arm(tx: TenantTransaction, { imap }: EmailConfig, { row, now, beginning }: ArmedRow): Promise<void> {
+  async arm(tx: TenantTransaction, config: EmailConfig, { row, now, beginning }: ArmedRow): Promise<void> {
     await armSource(tx.scope, tx, {
       triggerId: row.id,
       kind: this.type,
       state: beginning,
-      // Set even if the mailbox cannot be reached for some time.
-      firstState: { began_ms: now.getTime() },
+      // Set even if the mailbox, the first or another one, cannot be reached for some time.
+      firstState: { about: aboutOf(config), began_ms: now.getTime() },
+      revision: row.revision,
       // Mail sent to this node needs no polling.
-      dueAt: row.enabled && imap !== undefined ? now : undefined,
+      dueAt: row.enabled && config.imap !== undefined ? now : undefined,
     });
   }
 
@@ -130,9 +131,12 @@ export class Mailboxes implements TriggerSource<'email'> {
       this.#close(triggerId);
       return { items: [], againInMs: pausedAgainMs };
     }
-    const source = await store.inTenant(scope, (tx) => takeDue(scope, tx, triggerId, holdMs, early));
+    const { revision } = found.trigger;
+    const source = await store.inTenant(scope, (tx) =>
+      takeDue(scope, tx, { triggerId, revision, holdMs, early }),
+    );
     if (source === null) {
-      // Another node polls the mailbox now.
+      // Another node polls the mailbox now, or will.
       this.#close(triggerId);
       return { items: [] };
     }
@@ -298,6 +302,12 @@ function isOfTheStore(error: unknown): boolean {
 }
 
 function stateFor({ config }: MailTrigger, state: MailboxState): MailboxState {
-  const about = JSON.stringify([config.imap?.host, config.imap?.user, config.imap?.mailbox]);
-  return state.about === about || state.about === undefined ? { ...state, about } : { about };
+  const about = aboutOf(config);
+  const isSame = state.about === about || state.about === undefined;
+  return isSame ? { ...state, about } : { about, revision: state.revision };
+}
+
+/** Configurations with the same text continue from the same position. */
+function aboutOf({ imap }: EmailConfig): string {
+  return JSON.stringify([imap?.host, imap?.user, imap?.mailbox]);
 }

@@ -74,7 +74,13 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
 
   async arm(tx: TenantTransaction, _: DatabaseEventConfig, { row, now, beginning }: ArmedRow): Promise<void> {
     const dueAt = row.enabled ? now : undefined;
-    await armSource(tx.scope, tx, { triggerId: row.id, kind: this.type, state: beginning, dueAt });
+    await armSource(tx.scope, tx, {
+      triggerId: row.id,
+      kind: this.type,
+      state: beginning,
+      revision: row.revision,
+      dueAt,
+    });
   }
 
   /**
@@ -117,9 +123,12 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
     const againInMs = config.poll_ms + soonMs;
     if (trigger.suspended) return { items: [], againInMs: pausedAgainMs };
     if (this.#parts.isFull()) return { items: [], againInMs };
-    const source = await store.inTenant(scope, (tx) => takeDue(scope, tx, triggerId, holdMs, early));
+    const { revision } = trigger;
+    const source = await store.inTenant(scope, (tx) =>
+      takeDue(scope, tx, { triggerId, revision, holdMs, early }),
+    );
     if (source === null) {
-      // Another node polls the source now.
+      // Another node polls the source now, or will.
       this.#close(triggerId);
       return { items: [] };
     }
@@ -250,7 +259,9 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
     birth: string | undefined,
   ): Promise<EventState> {
     const state = eventState.parse(source.state);
-    if (state.about !== aboutOf(config)) return begun(reader, config, birth);
+    if (state.about !== aboutOf(config)) {
+      return { ...(await begun(reader, config, birth)), revision: state.revision };
+    }
     if (birth === undefined || state.born !== undefined) return state;
     return { ...state, born: await highestOf(reader, config, birth) };
   }

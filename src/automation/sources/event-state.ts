@@ -21,6 +21,8 @@ export type Place = z.output<typeof placeShape>;
 export const eventState = z.object({
   /** The settings that were polled for; other settings start anew. */
   about: z.string().optional(),
+  /** The trigger's revision when it was armed last. */
+  revision: z.number().optional(),
   /** The maximum when the trigger started; rows at or below it are not events. Null: the table was empty. */
   floor: z.string().nullable().optional(),
   cursor: z.string().nullable().optional(),

@@ -9,8 +9,10 @@ export interface Arming {
   readonly kind: TriggerType;
   /** Undefined keeps the stored state. */
   readonly state: object | undefined;
-  /** The state for a source that is armed for the first time. */
+  /** The state for a source that is armed for the first time, or whose stored state has another `about`. */
   readonly firstState?: object | undefined;
+  /** The trigger's, kept in the state: nodes that know only an older one leave the source alone. */
+  readonly revision: number;
   /** Undefined: disabled. */
   readonly dueAt: Date | undefined;
 }
@@ -18,16 +20,18 @@ export interface Arming {
 export async function armSource(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
-  { triggerId, kind, state, firstState = {}, dueAt }: Arming,
+  { triggerId, kind, state, firstState = {}, revision, dueAt }: Arming,
 ): Promise<void> {
   const due = dueAt === undefined ? sql.fragment`'infinity'::timestamptz` : sql.timestamp(dueAt);
-  const json = state === undefined ? null : JSON.stringify(state);
+  const json = JSON.stringify({ ...(state ?? firstState), revision });
   await tx.query(sql.typeAlias('nothing')`
-    insert into trigger_sources (tenant_id, trigger_id, kind, state, due_at)
-    values (${tenantId}, ${triggerId}, ${kind}, coalesce(${json}::jsonb, ${JSON.stringify(firstState)}::jsonb), ${due})
+    insert into trigger_sources as s (tenant_id, trigger_id, kind, state, due_at)
+    values (${tenantId}, ${triggerId}, ${kind}, ${json}::jsonb, ${due})
     on conflict (tenant_id, trigger_id) do update
-      set state = coalesce(${json}::jsonb, trigger_sources.state), due_at = excluded.due_at, failures = 0,
-        last_error = null`);
+      set state = case when ${state !== undefined} or s.state -> 'about' <> excluded.state -> 'about'
+          then excluded.state
+          else s.state || jsonb_build_object('revision', excluded.state -> 'revision') end,
+        due_at = excluded.due_at, failures = 0, last_error = null`);
 }
 
 /**
@@ -37,7 +41,12 @@ export async function armSource(
 export async function armUnlessSame(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
-  { triggerId, kind, state, dueAt }: Omit<Arming, 'state' | 'firstState'> & { readonly state: object },
+  {
+    triggerId,
+    kind,
+    state,
+    dueAt,
+  }: Pick<Arming, 'triggerId' | 'kind' | 'dueAt'> & { readonly state: object },
 ): Promise<void> {
   const due = dueAt === undefined ? sql.fragment`'infinity'::timestamptz` : sql.timestamp(dueAt);
   const isSame = sql.fragment`s.state -> 'about' = excluded.state -> 'about' and s.due_at < 'infinity'
@@ -112,22 +121,30 @@ export function lockDue(
     for update skip locked`);
 }
 
+export interface Taking {
+  readonly triggerId: string;
+  /** The trigger's, as this node knows it. */
+  readonly revision: number;
+  readonly holdMs: number;
+  /** New content was announced, so the source need not be due. */
+  readonly early: boolean;
+}
+
 /**
- * The same for polls longer than a transaction: claims the source for `holdMs`. `early`: new content was announced, so
- * the source need not be due.
+ * The same for polls longer than a transaction: claims the source for `holdMs`. Null also if the trigger has changed and
+ * this node has not seen it yet: a node that has will poll it.
  */
 export function takeDue(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
-  triggerId: string,
-  holdMs: number,
-  early: boolean,
+  { triggerId, revision, holdMs, early }: Taking,
 ): Promise<SourceRow | null> {
   return tx.maybeOne(sql.type(sourceRow)`
     update trigger_sources set claimed_by = ${claimingProcess},
       due_at = clock_timestamp() + ${holdMs} * interval '1 millisecond'
     where tenant_id = ${tenantId} and trigger_id = ${triggerId}
       and (due_at <= clock_timestamp() or (${early} and due_at < 'infinity'))
+      and coalesce((state -> 'revision')::int8, 0) <= ${revision}
     returning kind, state, failures, clock_timestamp() as now`);
 }
 

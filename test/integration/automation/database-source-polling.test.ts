@@ -46,8 +46,15 @@ async function startLooking(
     ...given,
   });
   const triggerId = randomUUID();
-  const live: unknown = { get: () => ({ enabled: true, parsed: { type: 'db_event', config } }) };
-  const node = { isFull: false };
+  /** What the nodes know. */
+  const node = { isFull: false, config, revision: 1 };
+  const live: unknown = {
+    get: () => ({
+      enabled: true,
+      revision: node.revision,
+      parsed: { type: 'db_event', config: node.config },
+    }),
+  };
   const time: Time = {
     ...systemTime,
     after: (delayMs, action) => systemTime.after(delayMs / hurry, action),
@@ -106,6 +113,20 @@ async function startLooking(
     lookToTheEnd: async () => {
       for (let looks = 1; looks <= 30; looks += 1) if (!(await look())) return looks;
       return t.fail('looking comes to no end');
+    },
+    /** The effects of a change of the trigger in its transaction; no node knows it yet. */
+    change: async (revision: number, changed: Readonly<Record<string, unknown>>) => {
+      const [looker] = lookers;
+      const wanted = databaseEventConfig.parse({ ...config, ...changed });
+      const beginning = await looker?.beginning(scope, wanted, node.config);
+      await bench.store.inTenant(scope, async (tx) =>
+        looker?.arm(tx, wanted, {
+          row: { id: triggerId, enabled: true, revision },
+          now: new Date(),
+          beginning,
+        }),
+      );
+      return wanted;
     },
     lookUndue: (node: number) => lookers[node]?.poll(scope, triggerId, false),
     connections,
@@ -283,4 +304,24 @@ test.serial('a node at its limit leaves rows in their table, and takes them late
   node.isFull = false;
   await look();
   t.deepEqual(found, ['1']);
+});
+
+test.serial('a node that does not know the new table yet leaves it to one that does', async (t) => {
+  const { shop, node, found, look, change } = await startLooking(t, visits);
+  await shop.client.query('create table calls (id int primary key, at timestamptz not null)');
+  await look();
+  const changed = await change(2, { table: 'calls' });
+  await shop.client.query("insert into calls values (1, '2026-05-01')");
+  await look();
+  Object.assign(node, { config: changed, revision: 2 });
+  await look();
+  t.deepEqual(found, ['1']);
+  // A change that keeps the table keeps the position.
+  await change(3, { table: 'calls', message_template: 'call {{ id }}' });
+  await shop.client.query("insert into calls values (2, '2026-05-02')");
+  await look();
+  t.deepEqual(found, ['1']);
+  node.revision = 3;
+  await look();
+  t.deepEqual(found, ['1', '2']);
 });

@@ -36,6 +36,7 @@ interface Version {
   readonly revision: number;
   readonly server: ImapServer;
   readonly password?: string;
+  readonly folder?: string;
 }
 
 interface Given {
@@ -78,9 +79,16 @@ async function startMailbox(t: ExecutionContext, given: Given = {}) {
     ids: systemPlatform.ids,
   };
   const intake = new MailIntake(intakeParts as MailIntakeParts);
-  const parsedOf = ({ server }: Version) =>
+  const parsedOf = ({ server, folder = 'INBOX' }: Version) =>
     parseTriggerConfig('email', {
-      imap: { host: '127.0.0.1', port: server.port, user: server.user, secret_ref: 'mailbox', tls: false },
+      imap: {
+        host: '127.0.0.1',
+        port: server.port,
+        user: server.user,
+        mailbox: folder,
+        secret_ref: 'mailbox',
+        tls: false,
+      },
       reply: false,
       ...(given.allowed === undefined ? {} : { allowed_senders: [...given.allowed] }),
     });
@@ -137,6 +145,14 @@ async function startMailbox(t: ExecutionContext, given: Given = {}) {
         const row: Partial<TriggerRow> = { id, revision: version.revision, enabled: true };
         return new Sources([mailboxesOf(version)]).arm(tx, row as TriggerRow, parsedOf(version));
       }),
+    /** As if it had been armed so long ago. */
+    age: (ms: number) =>
+      owner.query(
+        `update trigger_sources
+          set state = state || jsonb_build_object('began_ms', (state ->> 'began_ms')::float8 - $2::float8)
+          where trigger_id = $1`,
+        [id, ms],
+      ),
     /** As a node polls it that knows this version. Returns the messages to run. */
     poll: async (version: Version) => {
       await owner.query('update trigger_sources set due_at = now() where trigger_id = $1', [id]);
@@ -164,7 +180,7 @@ function mailOf(from: string, text: string): string {
   return `From: <${from}>\nTo: desk@hotel.example\nSubject: Rooms\nMessage-ID: <${randomUUID()}@example.com>\nContent-Type: text/plain; charset=utf-8\n\n${text}\n`;
 }
 
-test('a refused mail that ends in half a character is recorded, and the next mail runs', async (t) => {
+test.serial('a refused mail that ends in half a character is recorded, and the next mail runs', async (t) => {
   const { startServer, arm, poll, refused } = await startMailbox(t, { allowed: ['ada@example.com'] });
   const version = { revision: 1, server: await startServer() };
   await arm(version);
@@ -177,37 +193,40 @@ test('a refused mail that ends in half a character is recorded, and the next mai
   );
 });
 
-test('a mail that cannot be recorded is passed over after some polls, and the mails behind it run', async (t) => {
-  const { startServer, arm, poll, refused, reported } = await startMailbox(t, {
-    accept: (own) => async (scope, tx, mail) => {
-      const text = mail.refusal === undefined ? mail.work.message : mail.message;
-      // What PostgreSQL refuses ends the transaction or its part.
-      if (text === 'poison') await tx.query(sql.typeAlias('nothing')`select ${'"\\ud83d"'}::jsonb`);
-      return own.acceptWithin(scope, tx, mail);
-    },
-  });
-  const version = { revision: 1, server: await startServer() };
-  await arm(version);
-  const delivered = ['first', 'poison', 'third'].map((text) =>
-    version.server.deliver(mailOf('ada@example.com', text)),
-  );
-  t.deepEqual(await poll(version), ['first']);
-  t.deepEqual(await poll(version), []);
-  t.deepEqual(
-    delivered.map(({ flags }) => flags.has('\\Seen')),
-    [true, false, false],
-  );
-  t.deepEqual(await refused(), []);
-  t.deepEqual(await poll(version), ['third']);
-  t.deepEqual(
-    (await refused()).map(({ error }) => error?.message),
-    ['The platform could not record this mail 3 times.'],
-  );
-  t.deepEqual(await poll(version), []);
-  t.is(reported.length, 3);
-});
+test.serial(
+  'a mail that cannot be recorded is passed over after some polls, and the mails behind it run',
+  async (t) => {
+    const { startServer, arm, poll, refused, reported } = await startMailbox(t, {
+      accept: (own) => async (scope, tx, mail) => {
+        const text = mail.refusal === undefined ? mail.work.message : mail.message;
+        // What PostgreSQL refuses ends the transaction or its part.
+        if (text === 'poison') await tx.query(sql.typeAlias('nothing')`select ${'"\\ud83d"'}::jsonb`);
+        return own.acceptWithin(scope, tx, mail);
+      },
+    });
+    const version = { revision: 1, server: await startServer() };
+    await arm(version);
+    const delivered = ['first', 'poison', 'third'].map((text) =>
+      version.server.deliver(mailOf('ada@example.com', text)),
+    );
+    t.deepEqual(await poll(version), ['first']);
+    t.deepEqual(await poll(version), []);
+    t.deepEqual(
+      delivered.map(({ flags }) => flags.has('\\Seen')),
+      [true, false, false],
+    );
+    t.deepEqual(await refused(), []);
+    t.deepEqual(await poll(version), ['third']);
+    t.deepEqual(
+      (await refused()).map(({ error }) => error?.message),
+      ['The platform could not record this mail 3 times.'],
+    );
+    t.deepEqual(await poll(version), []);
+    t.is(reported.length, 3);
+  },
+);
 
-test('while nothing can be recorded, polls fail and no mail is passed over', async (t) => {
+test.serial('while nothing can be recorded, polls fail and no mail is passed over', async (t) => {
   let fails = true;
   const { startServer, arm, poll } = await startMailbox(t, {
     accept: (own) => async (scope, tx, mail) => {
@@ -227,7 +246,7 @@ test('while nothing can be recorded, polls fail and no mail is passed over', asy
   t.deepEqual(await poll(version), ['a room, please']);
 });
 
-test('a refused message is recorded without the characters that PostgreSQL refuses', async (t) => {
+test.serial('a refused message is recorded without the characters that PostgreSQL refuses', async (t) => {
   const scope = await insertTenant(store);
   const id = randomUUID();
   const odd = (text: string): string => `${text}\0 \ud83d`;
@@ -251,4 +270,43 @@ test('a refused message is recorded without the characters that PostgreSQL refus
     [id],
   );
   t.deepEqual(rows, [{ message: 'hello \ufffd', author: 'ada \ufffd', error: 'nobody vouches \ufffd' }]);
+});
+
+test.serial(
+  'mail that arrives after a change of the mailbox runs although the first polls fail',
+  async (t) => {
+    const { startServer, arm, age, poll } = await startMailbox(t);
+    const before = { revision: 1, server: await startServer() };
+    await arm(before);
+    before.server.deliver(mailOf('ada@example.com', 'to the old desk'));
+    t.deepEqual(await poll(before), ['to the old desk']);
+    const changed = { revision: 2, server: await startServer(), folder: 'Desk' };
+    changed.server.deliver(mailOf('ada@example.com', 'before the change'), new Date(Date.now() - 120_000));
+    await arm(changed);
+    await age(45_000);
+    await t.throwsAsync(poll({ ...changed, password: 'not the password' }), { message: /refused the user/ });
+    changed.server.deliver(mailOf('ada@example.com', 'at night'), new Date(Date.now() - 20_000));
+    t.deepEqual(await poll(changed), ['at night']);
+  },
+);
+
+test.serial('a node that does not know the new mailbox yet leaves it to one that does', async (t) => {
+  const { startServer, arm, poll, state } = await startMailbox(t);
+  const before = { revision: 1, server: await startServer() };
+  await arm(before);
+  await poll(before);
+  const changed = { revision: 2, server: await startServer(), folder: 'Desk' };
+  await arm(changed);
+  const armed = await state();
+  before.server.deliver(mailOf('ada@example.com', 'to the old desk'));
+  t.deepEqual(await poll(before), []);
+  t.deepEqual(await state(), armed);
+  changed.server.deliver(mailOf('ada@example.com', 'to the new desk'));
+  t.deepEqual(await poll(changed), ['to the new desk']);
+  // A change that keeps the mailbox keeps the position.
+  const renamed = { ...changed, revision: 3 };
+  await arm(renamed);
+  changed.server.deliver(mailOf('ada@example.com', 'once more'));
+  t.deepEqual(await poll(changed), []);
+  t.deepEqual(await poll(renamed), ['once more']);
 });
