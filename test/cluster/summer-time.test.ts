@@ -200,7 +200,7 @@ async function look(node: Node, killed: () => Node | undefined): Promise<void> {
   try {
     const schedules = { atOnce: ['schedule'], lateMs: 3_000, rowsMax: 100 } as const;
     const due = await node.store.directory((tx) => dueSources(tx, schedules));
-    await Promise.all(due.map(({ trigger_id }) => node.schedules.fire(scope, trigger_id)));
+    await Promise.all(due.map(({ trigger_id }) => node.schedules.poll(scope, trigger_id)));
   } catch (error) {
     if (killed() !== node) throw error;
   }

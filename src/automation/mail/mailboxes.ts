@@ -121,15 +121,16 @@ export class Mailboxes implements TriggerSource<'email'> {
 
   async #poll(scope: TenantScope, triggerId: string, early: boolean): Promise<Polled> {
     const { store, live } = this.#parts;
-    const found = mailTriggerOf(await live.get(triggerId));
+    const trigger = await live.get(triggerId);
+    const found = mailTriggerOf(trigger);
     const imap = found?.config.imap;
     if (found === undefined || imap === undefined || !found.trigger.enabled) {
       this.#close(triggerId);
-      return { items: [] };
+      return trigger === undefined ? { items: [], skipped: 'unknown' } : { items: [] };
     }
     if (found.trigger.suspended) {
       this.#close(triggerId);
-      return { items: [], againInMs: pausedAgainMs };
+      return { items: [], againInMs: pausedAgainMs, skipped: 'suspended' };
     }
     const { revision } = found.trigger;
     const source = await store.inTenant(scope, (tx) =>

@@ -117,12 +117,12 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
     const config = configAs(this.type, trigger?.parsed);
     if (trigger === undefined || config === undefined || !trigger.enabled) {
       this.#close(triggerId);
-      return { items: [] };
+      return trigger === undefined ? { items: [], skipped: 'unknown' } : { items: [] };
     }
     // A little later than due, so that it is due by the store's clock too.
     const againInMs = config.poll_ms + soonMs;
-    if (trigger.suspended) return { items: [], againInMs: pausedAgainMs };
-    if (this.#parts.isFull()) return { items: [], againInMs };
+    if (trigger.suspended) return { items: [], againInMs: pausedAgainMs, skipped: 'suspended' };
+    if (this.#parts.isFull()) return { items: [], againInMs, skipped: 'full' };
     const { revision } = trigger;
     const source = await store.inTenant(scope, (tx) =>
       takeDue(scope, tx, { triggerId, revision, holdMs, early }),

@@ -4,7 +4,7 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import type { MessageSealer } from '../messages/message-payload.js';
-import type { LiveTriggers } from '../triggers/live-triggers.js';
+import type { LiveTrigger, LiveTriggers } from '../triggers/live-triggers.js';
 import type { TriggerMeasures } from '../messages/measures.js';
 import { type Schedule, scheduleOf } from '../triggers/schedule/schedule.js';
 import { configAs } from '../triggers/types/registry.js';
@@ -75,14 +75,15 @@ export class Schedules implements TriggerSource<'schedule'> {
   }
 
   async poll(scope: TenantScope, triggerId: string): Promise<Polled> {
-    return { items: await this.fire(scope, triggerId) };
+    const trigger = await this.#parts.live.get(triggerId);
+    if (trigger === undefined) return { items: [], skipped: 'unknown' };
+    return { items: await this.#fire(scope, triggerId, trigger) };
   }
 
-  async fire(scope: TenantScope, triggerId: string): Promise<readonly InboxMessage[]> {
-    const { store, live, measures } = this.#parts;
-    const trigger = await live.get(triggerId);
-    const config = configAs(this.type, trigger?.parsed);
-    if (trigger === undefined || config === undefined) return [];
+  async #fire(scope: TenantScope, triggerId: string, trigger: LiveTrigger): Promise<readonly InboxMessage[]> {
+    const { store, measures } = this.#parts;
+    const config = configAs(this.type, trigger.parsed);
+    if (config === undefined) return [];
     const fired = await store.inTenant(scope, async (tx) => {
       const row = await lockDue(scope, tx, triggerId);
       if (row === null) return [];

@@ -6,7 +6,8 @@ import type { TriggerMeasures } from '../messages/measures.js';
 import { type ClaimedWork, type Later, ClaimLoop } from '../../infra/claims/index.js';
 import type { TriggerType } from '../triggers/types/registry.js';
 import type { Sources } from './sources.js';
-import { dueSources, noteFailure, sourceClaims } from './sources.store.js';
+import { dueSources, noteFailure, type PutOff, putOff, sourceClaims } from './sources.store.js';
+import type { SkipReason } from './trigger-source.js';
 
 const sweepEveryMs = 500;
 /** Connected sources stay with the node that polled last, unless it is this late. */
@@ -17,6 +18,15 @@ const pollsMax = { all: 1_000, each: 500 };
 const errorCharsMax = 500;
 /** The pause after a failed poll; doubled with each further failure. */
 const pauseMs = 15_000;
+
+/** When sources that were skipped are due again. */
+const putOffs: Readonly<Record<SkipReason, PutOff>> = {
+  suspended: { lateMs: 0, inMs: 30_000 },
+  // Shorter than a schedule's firing may be late: this node may not have seen yet that the trigger exists.
+  unknown: { lateMs: 0, inMs: 10_000 },
+  // It stays late, so that a node with room polls it at once; it only goes behind the other late ones.
+  full: { lateMs: 2 * lateMs, inMs: -lateMs },
+};
 
 export interface SourcePollerParts {
   readonly store: Store;
@@ -96,6 +106,10 @@ export class SourcePoller {
       for (const item of found?.items ?? []) {
         measures.accepted(kind);
         runner.begin(item);
+      }
+      const skipped = found?.skipped;
+      if (skipped !== undefined) {
+        await store.inTenant(scope, (tx) => putOff(scope, tx, triggerId, putOffs[skipped]));
       }
       const inMs = found?.againInMs;
       return inMs === undefined ? undefined : { subject: { ...source, early: false }, inMs };

@@ -71,7 +71,10 @@ const dueRow = z.object({
 });
 export type DueSource = z.output<typeof dueRow>;
 
-/** Due sources. Of those that stay with a node, the ones that it has not polled in time; `atOnce` names the others. */
+/**
+ * Due sources: the one of each tenant that is due for longest first, then the next of each. Of those that stay with a
+ * node, the ones that it has not polled in time; `atOnce` names the others.
+ */
 export function dueSources(
   tx: DirectoryTransaction,
   {
@@ -81,10 +84,14 @@ export function dueSources(
   }: { readonly atOnce: readonly TriggerType[]; readonly lateMs: number; readonly rowsMax: number },
 ): Promise<readonly DueSource[]> {
   return tx.any(sql.type(dueRow)`
-    select tenant_id, trigger_id, kind from trigger_sources
-    where due_at <= clock_timestamp()
-      and (kind = any(${sql.array([...atOnce], 'text')}) or due_at <= clock_timestamp() - ${lateMs} * interval '1 millisecond')
-    order by due_at limit ${rowsMax}`);
+    with due as (
+      select tenant_id, trigger_id, kind, due_at, row_number() over (partition by tenant_id order by due_at) as turn
+      from trigger_sources
+      -- Asked once, so that the index on the due time bounds what is read.
+      where due_at <= (select clock_timestamp())
+        and (kind = any(${sql.array([...atOnce], 'text')}) or due_at <= clock_timestamp() - ${lateMs} * interval '1 millisecond')
+    )
+    select tenant_id, trigger_id, kind from due order by turn, due_at limit ${rowsMax}`);
 }
 
 /** The claims on sources that are being polled. `lateMs`: how late a source must be before any node polls it. */
@@ -166,6 +173,26 @@ export async function moveOn(
     where tenant_id = ${tenantId} and trigger_id = ${triggerId} and state = ${JSON.stringify(before)}::jsonb
       and due_at < 'infinity'`);
   return rowCount === 1;
+}
+
+/** A source that is later than `lateMs` becomes due in `inMs`, without a poll: its position and its failures stay. */
+export interface PutOff {
+  readonly lateMs: number;
+  readonly inMs: number;
+}
+
+/** Lets the other sources go first. Does nothing to one that is being polled or is not late enough. */
+export async function putOff(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  triggerId: string,
+  { lateMs, inMs }: PutOff,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update trigger_sources set claimed_by = null,
+      due_at = clock_timestamp() + ${inMs} * interval '1 millisecond'
+    where tenant_id = ${tenantId} and trigger_id = ${triggerId}
+      and due_at <= clock_timestamp() - ${lateMs} * interval '1 millisecond'`);
 }
 
 const healthRow = z.object({ failures: z.number(), last_error: z.string().nullable() });

@@ -4,10 +4,18 @@ import type { InboxMessage } from '../messages/inbox-message.js';
 import type { TriggerRow } from '../triggers/triggers.store.js';
 import type { ConfigOf, TriggerType } from '../triggers/types/registry.js';
 
+/**
+ * Why a source was not polled: its tenant is suspended, its trigger is unknown, as are all triggers of a tenant that is
+ * being deleted, or this node holds too many waiting messages.
+ */
+export type SkipReason = 'suspended' | 'unknown' | 'full';
+
 /** The messages that one poll found, and when to poll again on this node. */
 export interface Polled {
   readonly items: readonly InboxMessage[];
   readonly againInMs?: number | undefined;
+  /** The source was skipped and may still be due: it is put off, or it would hold back the other sources. */
+  readonly skipped?: SkipReason;
 }
 
 /** What a transaction that changes a trigger knows when it sets the source's position. */

@@ -66,7 +66,7 @@ function startSchedule() {
       }),
     /** As a node fires it that knows this version. */
     fire: async (version: Version) =>
-      (await schedulesOf(version).fire(scope, id)).map(({ work }) => work.message),
+      (await schedulesOf(version).poll(scope, id)).items.map(({ work }) => work.message),
     /** As a node fires it, perhaps with a store whose commit fails. Returns how many firings it counts. */
     countFired: async (version: Version, commits: boolean) => {
       let fired = 0;
@@ -79,7 +79,7 @@ function startSchedule() {
           }),
       };
       const measures = { fired: () => void (fired += 1) };
-      const firing = schedulesOf(version, { measures, store: commits ? store : failing }).fire(scope, id);
+      const firing = schedulesOf(version, { measures, store: commits ? store : failing }).poll(scope, id);
       await (commits ? firing : firing.catch(() => undefined));
       return fired;
     },
