@@ -306,27 +306,34 @@ test.serial('arguments are sealed, and go with the session', async (t) => {
   t.is((await decide(bench, waiting.approvalId, { decision: 'approve' })).status, 404);
 });
 
-test.serial('the callback of a trigger goes out once the turn has ended', async (t) => {
-  const bench = await startBench(t);
-  const receiver = await startToolServer(t, (_, response) => answerJson(response, {}));
-  const node: TenantNode = {
-    ...bench.node,
-    bootstrap: { ...bench.node.bootstrap, agent_id: bench.agentId },
-  };
-  const trigger = await createTrigger(node, {
-    execution: { mode: 'async', callback: { url: receiver.url } },
-  });
-  openai.script(calling(['pay', { amount: 5 }]), saying('Paid.'));
-  const sent = await sendSigned(node, trigger, { message: 'pay it' });
-  t.true(sent.status < 300, sent.text);
-  const approval = await eventually(
-    async () => (await bench.talk.get('/api/v1/approvals?status=pending')).data[0],
-  );
-  t.is(receiver.heard.length, 0);
-  await decide(bench, approval.id, { decision: 'approve' });
-  await eventually(() => receiver.heard.length > 0);
-  t.regex(receiver.heard[0]?.body ?? '', /Paid\./);
-});
+test.serial(
+  'the callbacks of a waiting turn and of the message behind it go out once they ended',
+  async (t) => {
+    const bench = await startBench(t);
+    const receiver = await startToolServer(t, (_, response) => answerJson(response, {}));
+    const node: TenantNode = {
+      ...bench.node,
+      bootstrap: { ...bench.node.bootstrap, agent_id: bench.agentId },
+    };
+    const trigger = await createTrigger(node, {
+      session_strategy: { mode: 'derive', fields: ['person'] },
+      execution: { mode: 'async', callback: { url: receiver.url, send_failures: true } },
+    });
+    openai.script(calling(['pay', { amount: 5 }]), saying('Paid.'), saying('And hello.'));
+    const sent = await sendSigned(node, trigger, { message: 'pay it', person: 'Ada' });
+    t.true(sent.status < 300, sent.text);
+    const approval = await eventually(
+      async () => (await bench.talk.get('/api/v1/approvals?status=pending')).data[0],
+    );
+    await sendSigned(node, trigger, { message: 'hello', person: 'Ada' });
+    await eventually(async () => (await bench.talk.get('/api/v1/executions?status=queued')).count === 1);
+    t.is(receiver.heard.length, 0);
+    await decide(bench, approval.id, { decision: 'approve' });
+    await eventually(() => receiver.heard.length > 1);
+    t.regex(receiver.heard[0]?.body ?? '', /Paid\./);
+    t.regex(receiver.heard[1]?.body ?? '', /And hello\./);
+  },
+);
 
 test.serial('a turn that waits goes on after a restart, on the node that is there', async (t) => {
   const first = await startTestNode(t, { environment: openAiAt(openai) });

@@ -33,6 +33,11 @@ const waitingMax = 5_000;
 const attemptsMax = 3;
 /** A message that its session has refused for this long is given up. */
 const patienceMs = 3_600_000;
+/**
+ * A message whose session has its turn is kept for this long, in case the turn can never end: several turns before it may
+ * each wait seven days for a person.
+ */
+const knownPatienceMs = 30 * 24 * 3_600_000;
 const rescheduleMs = 2_000;
 /** The delay after the store had no capacity or was unreachable. */
 const storeAgainMs = 1_000;
@@ -47,7 +52,7 @@ export interface InboxRunnerParts {
   readonly rows: MessageRows;
   readonly live: Pick<LiveTriggers, 'get'>;
   readonly senderBlocks: Pick<SenderBlocks, 'isDenied'>;
-  readonly turns: Pick<TurnPort, 'runTurn' | 'outcomeOf'>;
+  readonly turns: Pick<TurnPort, 'runTurn' | 'outcomeOf' | 'isKnown'>;
   readonly sender: MessageCompletionParts['sender'];
   readonly plainTexts: MessageCompletionParts['plainTexts'];
   readonly seal: MessageSealer;
@@ -241,10 +246,7 @@ export class InboxRunner {
       } else if (!(error instanceof PlatformError)) {
         // The outcome is unknown: the row is claimed again, and the attempt counts.
         report('running a message of a trigger', error);
-      } else if (
-        error instanceof TurnWaits ||
-        (error.retry === 'later' && error.code !== 'quota_exceeded' && item.ageMs < patienceMs)
-      ) {
+      } else if (await this.#mayStillRun(item, error)) {
         await rows.reschedule(scope, row, (error.retryAfterSeconds ?? 0) * 1_000 || rescheduleMs);
       } else {
         await this.#giveUp(item, { code: spelled(error.code, 'invocation'), message: error.message });
@@ -254,6 +256,15 @@ export class InboxRunner {
       // Nobody else takes it up before the end of its hold.
       if (cause instanceof StoreError) this.#beginAgain(again);
     }
+  }
+
+  /** Whether the turn has begun somewhere, or may be accepted later. */
+  async #mayStillRun(item: InboxMessage, error: PlatformError): Promise<boolean> {
+    if (error.retry !== 'later' || error.code === 'quota_exceeded') return false;
+    if (item.ageMs < patienceMs) return true;
+    if (item.ageMs >= knownPatienceMs) return false;
+    // The session runs the turn whatever becomes of the message, and its answer would reach nobody.
+    return error instanceof TurnWaits || this.#parts.turns.isKnown(item);
   }
 
   /**

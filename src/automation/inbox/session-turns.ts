@@ -21,14 +21,15 @@ export interface SessionTurnsParts {
 /** Short, because the answer goes out this long after the end of a turn that waited. */
 const waitingAgainSeconds = 5;
 
-/** The turn waits for a person's decision, for up to seven days: its message is taken up again later. */
+/**
+ * The turn waits for a person's decision, for up to seven days, or in its session's queue behind one that does: its
+ * message is taken up again later.
+ */
 export class TurnWaits extends PlatformError {
-  constructor() {
-    super('service_unavailable', {
-      message:
-        'The turn waits for a person to approve the call of a tool. Its answer follows once it has ended.',
-      retryAfterSeconds: waitingAgainSeconds,
-    });
+  constructor(
+    message = 'The turn waits for a person to approve the call of a tool. Its answer follows once it has ended.',
+  ) {
+    super('service_unavailable', { message, retryAfterSeconds: waitingAgainSeconds });
   }
 }
 
@@ -61,10 +62,12 @@ export class SessionTurns implements TurnPort {
       if (outcome === 'waiting') throw new TurnWaits();
       if (outcome !== undefined && outcome !== 'unknown') return outcome;
       if (time.monotonicMs() > endsAt) {
-        throw new PlatformError('service_unavailable', {
-          message:
-            'The turn has not ended in time. Read its execution, or send the message again with the same key.',
-        });
+        const message =
+          'The turn has not ended in time. Read its execution, or send the message again with the same key.';
+        // Its session has it and runs it some time, for example after the decision that a turn before it waits for.
+        throw outcome === undefined
+          ? new TurnWaits(message)
+          : new PlatformError('service_unavailable', { message });
       }
       await sleep(time, rereadMs);
     }
@@ -95,6 +98,10 @@ export class SessionTurns implements TurnPort {
   async outcomeOf(order: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<TurnOutcome | undefined> {
     const known = await this.#outcome(order);
     return known === 'unknown' || known === 'waiting' ? undefined : known;
+  }
+
+  async isKnown(order: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<boolean> {
+    return (await this.#outcome(order)) !== 'unknown';
   }
 
   tokenRefusal(

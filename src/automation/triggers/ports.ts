@@ -80,6 +80,8 @@ export interface TurnPort {
   dropAttachments(scope: TenantScope, refs: readonly AttachmentRef[]): Promise<void>;
   /** The outcome of a turn that has ended. */
   outcomeOf(order: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<TurnOutcome | undefined>;
+  /** Whether a session has accepted the turn, so that it ends there some time, or has ended. */
+  isKnown(order: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<boolean>;
   /** The refusal of a turn for lack of tokens or money, or by the rules of its key; undefined if the tenant pays for the agent's model itself. */
   tokenRefusal(
     tenant: Pick<TurnOrder, 'scope' | 'limits' | 'keyId'>,

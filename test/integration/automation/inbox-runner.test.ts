@@ -5,6 +5,7 @@ import { systemTime } from '../../../cluster/index.js';
 import { InboxRunner, type InboxRunnerParts } from '../../../src/automation/inbox/inbox-runner.js';
 import { messageRows } from '../../../src/automation/inbox/message-rows.js';
 import type { InboxMessage } from '../../../src/automation/messages/inbox-message.js';
+import { TurnWaits } from '../../../src/automation/inbox/session-turns.js';
 import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
 import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
 import type { TurnOutcome } from '../../../src/automation/triggers/ports.js';
@@ -41,25 +42,27 @@ async function storeTime(): Promise<string> {
   return rows[0]?.now ?? '';
 }
 
-interface Given extends Partial<Pick<InboxRunnerParts['turns'], 'outcomeOf'>> {
+interface Given extends Partial<Pick<InboxRunnerParts['turns'], 'outcomeOf' | 'isKnown'>> {
   /** How often it was taken up before. */
   readonly attempts?: number;
+  readonly ageMs?: number;
   readonly isDenied?: boolean;
   readonly runTurn?: () => Promise<TurnOutcome>;
 }
 
 /** A message that no process holds, and a process that looks for such messages when the test says so. */
 async function leftBehind(t: ExecutionContext, given: Given) {
-  const { attempts = 1, isDenied = false, runTurn = async () => completed } = given;
+  const { attempts = 1, ageMs = 0, isDenied = false, runTurn = async () => completed } = given;
   const scope = tenantScope(await messages.tenant());
   const [triggerId, executionId, sessionId] = [randomUUID(), randomUUID(), randomUUID()];
   const work = { message: 'hello', context: {}, requestId: 'r', consumerKey: 'somebody' };
   const sealed = seal.seal(scope, work);
   await messages.owner.query(
     `insert into trigger_inbox (tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash, sealed, attempts,
-        due_at, expires_at)
-      values ($1, $2, 'key', $3, $4, 'running', '', $5, $6, now() - interval '1 second', now() + interval '1 day')`,
-    [scope.tenantId, triggerId, sessionId, executionId, sealed, attempts],
+        created_at, due_at, expires_at)
+      values ($1, $2, 'key', $3, $4, 'running', '', $5, $6, now() - $7 * interval '1 millisecond',
+        now() - interval '1 second', now() + interval '1 day')`,
+    [scope.tenantId, triggerId, sessionId, executionId, sealed, attempts, ageMs],
   );
   const parsed = parseTriggerConfig('webhook', {
     auth: { type: 'none' },
@@ -90,6 +93,7 @@ async function leftBehind(t: ExecutionContext, given: Given) {
         return runTurn();
       },
       outcomeOf: given.outcomeOf ?? (async () => undefined),
+      isKnown: given.isKnown ?? (async () => false),
     },
     sender: {
       finish: async (_scope, { key }) => void finished.push(key ?? ''),
@@ -173,6 +177,67 @@ test.serial(
     t.is(ran.length, 1);
   },
 );
+
+const day = 24 * 3_600_000;
+const late: readonly {
+  readonly what: string;
+  readonly ageMs: number;
+  readonly isKnown: boolean;
+  readonly error: PlatformError;
+  readonly ends: boolean;
+}[] = [
+  {
+    what: 'whose turn its session has is put off, however long the session does not answer',
+    ageMs: 3_700_000,
+    isKnown: true,
+    error: new PlatformError('service_unavailable'),
+    ends: false,
+  },
+  {
+    what: 'whose turn waits is put off for more than the days of an approval',
+    ageMs: 8 * day,
+    isKnown: true,
+    error: new TurnWaits(),
+    ends: false,
+  },
+  {
+    what: 'that no session has is given up after an hour',
+    ageMs: 3_700_000,
+    isKnown: false,
+    error: new PlatformError('service_unavailable'),
+    ends: true,
+  },
+  {
+    what: 'whose turn never ends is given up at last',
+    ageMs: 31 * day,
+    isKnown: true,
+    error: new TurnWaits(),
+    ends: true,
+  },
+];
+
+for (const { what, ageMs, isKnown, error, ends } of late) {
+  test.serial(`a message ${what}`, async (t) => {
+    let refusedAt: string | undefined;
+    const { sweep, row } = await leftBehind(t, {
+      ageMs,
+      isKnown: async () => isKnown,
+      runTurn: async () => {
+        refusedAt = await storeTime();
+        throw error;
+      },
+    });
+    sweep();
+    const decided = await eventually(
+      async () => {
+        const now = await row(refusedAt);
+        return now?.waits === true || now?.state === 'done' ? now : undefined;
+      },
+      { what: 'the message waits or ends' },
+    );
+    t.is(decided.state, ends ? 'done' : 'running');
+  });
+}
 
 test.serial('a sender that was denied while its message waited gets no turn', async (t) => {
   const { ran, sweep, row } = await leftBehind(t, { isDenied: true });

@@ -237,6 +237,13 @@ export const claims = [
         tests: ['test/integration/automation/inbox-runner.test.ts'],
       },
       {
+        id: 'known-turn-given-up',
+        rule: 'A message whose turn its session has is not given up for lack of patience.',
+        find: `    return error instanceof TurnWaits || this.#parts.turns.isKnown(item);`,
+        replace: `    return error instanceof TurnWaits;`,
+        tests: ['test/integration/automation/inbox-runner.test.ts'],
+      },
+      {
         id: 'store-failure-loses-a-message',
         rule: 'A message that met a store failure runs again here.',
         find: `        this.#beginAgain(again);
@@ -253,8 +260,8 @@ export const claims = [
       {
         id: 'refused-message-given-up',
         rule: 'A message that its session refuses for now is put off.',
-        find: `(error.retry === 'later' && error.code !== 'quota_exceeded' && item.ageMs < patienceMs)`,
-        replace: `(error.retry === 'later' && item.ageMs < 0)`,
+        find: `    if (item.ageMs < patienceMs) return true;`,
+        replace: `    if (item.ageMs < 0) return true;`,
         tests: ['test/integration/automation/inbox-runner.test.ts'],
       },
       {

@@ -77,7 +77,7 @@ function runner(
     },
     live: { get: async () => live },
     senderBlocks: { isDenied: () => false },
-    turns: { runTurn, outcomeOf: async () => undefined },
+    turns: { runTurn, outcomeOf: async () => undefined, isKnown: async () => false },
     sender: { finish: () => Promise.reject(new Error('nothing ends')), announce: () => undefined },
     seal: sealer,
     plainTexts: (_, text) => text,
