@@ -36,7 +36,7 @@ const sessionsMax = 20;
 const daysMax = 7;
 const pauseMs = 20;
 const dayMs = 86_400_000;
-/** Longer than a message waits for its session: attachments of a message that never reached one. */
+/** Longer than a message waits until its session accepts its turn: attachments of a message that never got one. */
 const unboundKeptMs = 2 * dayMs;
 
 export interface RetentionSweepParts {

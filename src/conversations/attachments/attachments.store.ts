@@ -71,13 +71,18 @@ export async function forgetAttachments(
   return rowCount;
 }
 
-/** The same for those that no message was bound to. */
+/**
+ * The same for those that no message was bound to. Those of a session with an unfinished turn stay: a turn binds its
+ * attachments when it begins, and may wait for days behind one that waits for a person.
+ */
 export async function forgetUnbound(tx: TenantTransaction, before: Date, rowsMax: number): Promise<number> {
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`
     delete from attachments where (tenant_id, id) in (
-      select tenant_id, id from attachments
-      where tenant_id = ${tx.scope.tenantId} and created_at < ${sql.timestamp(before)} and message_id is null
-      order by created_at limit ${rowsMax})`);
+      select a.tenant_id, a.id from attachments a
+      where a.tenant_id = ${tx.scope.tenantId} and a.created_at < ${sql.timestamp(before)} and a.message_id is null
+        and not exists (select from unfinished_executions e
+          where e.tenant_id = a.tenant_id and e.session_id = a.session_id)
+      order by a.created_at limit ${rowsMax})`);
   return rowCount;
 }
 
