@@ -1,14 +1,55 @@
 // For how long a tenant's rows are kept, and the sweep that removes them.
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { systemTime } from '../../cluster/index.js';
 import { RetentionSweep } from '../../src/app/node/retention-sweep.js';
 import { openStore } from '../../src/infra/storage/index.js';
-import { retentionDefaults } from '../../src/kernel/retention.js';
+import { retentionDefaults, retentionOf } from '../../src/kernel/retention.js';
 import { claimSweep } from '../../src/tenancy/identity/tenants.store.js';
 import { asOwner } from '../support/builders/triggers.js';
 import { ownerView } from '../support/database/owner-view.js';
 import { startConversations } from '../support/servers/conversations.js';
-import { startTestNode } from '../support/servers/node.js';
+import { startTestNode, type TestNode } from '../support/servers/node.js';
+
+/** Sweeps like nodes of the same database, with the clock that is handed in. */
+async function sweeping(t: ExecutionContext, { databaseUrl, client, bootstrap }: TestNode) {
+  const store = await openStore({ databaseUrl });
+  t.teardown(() => store.close());
+  const problems: unknown[] = [];
+  const claims: string[] = [];
+  const sweepOfNode = (aheadMs = 0): RetentionSweep =>
+    new RetentionSweep({
+      store,
+      tenants: {
+        async claimSweep() {
+          const claimed = await store.directory(claimSweep);
+          if (claimed === null) return null;
+          claims.push(claimed.id);
+          return { ...claimed, retention: retentionOf(claimed.retention) };
+        },
+      },
+      sessions: {
+        eraseKnown: async (_scope, id) =>
+          (await client.call('DELETE', `/api/v1/sessions/${id}`, { key: bootstrap.api_key })).status === 200,
+        finishErasure: () => Promise.resolve(false),
+      },
+      time: { ...systemTime, wallMs: () => systemTime.wallMs() + aheadMs },
+      report: (_attempted, error) => problems.push(error),
+    });
+  return { problems, claims, sweepOfNode };
+}
+
+const swept = [
+  'sessions',
+  'messages',
+  'executions',
+  'attachments',
+  `calls where output_preview <> ''`,
+  'usage_rows',
+  'stored_responses',
+  'spent_costs',
+  `audit_entries where action = 'test.old'`,
+  `platform_audit_entries where action = 'test.old'`,
+];
 
 test('a tenant sets for how many days its data is kept, within bounds', async (t) => {
   const node = await startTestNode(t);
@@ -94,32 +135,7 @@ test('one node sweeps a tenant: rows older than its days go, younger ones stay',
   await owner.query(`update execution_logs set expires_at = now() - interval '1 second'`);
   await owner.query(`update tenants set swept_at = now() - interval '61 minutes'`);
 
-  const store = await openStore({ databaseUrl });
-  t.teardown(() => store.close());
-  const problems: unknown[] = [];
-  const claims: string[] = [];
-  const sweepOfNode = (): RetentionSweep =>
-    new RetentionSweep({
-      store,
-      tenants: {
-        async claimSweep(now) {
-          const claimed = await store.directory((tx) => claimSweep(tx, now));
-          if (claimed === null) return null;
-          claims.push(claimed.id);
-          return {
-            id: claimed.id,
-            retention: { ...retentionDefaults, ...claimed.retention } as typeof retentionDefaults,
-          };
-        },
-      },
-      sessions: {
-        eraseKnown: async (_scope, id) =>
-          (await client.call('DELETE', `/api/v1/sessions/${id}`, { key: bootstrap.api_key })).status === 200,
-        finishErasure: () => Promise.resolve(false),
-      },
-      time: systemTime,
-      report: (_attempted, error) => problems.push(error),
-    });
+  const { problems, claims, sweepOfNode } = await sweeping(t, node);
   await Promise.all([sweepOfNode().sweep(), sweepOfNode().sweep()]);
   t.deepEqual(problems, []);
   t.deepEqual(claims, [tenant], 'two nodes, one sweep');
@@ -140,4 +156,52 @@ test('one node sweeps a tenant: rows older than its days go, younger ones stay',
   t.is(await count('stored_responses'), 1);
   t.is(await count(`spent_costs where nanos = 7`), 1);
   t.is(await count('execution_logs'), 0);
+});
+
+test('a node whose clock is a year ahead removes nothing that is kept', async (t) => {
+  const node = await startTestNode(t);
+  const { databaseUrl, bootstrap, client } = node;
+  const talk = await startConversations(node);
+  const attachments = [{ type: 'file', data: Buffer.from('a word').toString('base64') }];
+  await talk.say({ message: 'a word', attachments });
+  const body = { model: 'sim.echo', input: 'a question' };
+  t.is((await client.call('POST', '/v1/responses', { key: bootstrap.api_key, body })).status, 200);
+  const owner = await ownerView(databaseUrl);
+  t.teardown(() => owner.end());
+  const { tenant_id: tenant } = bootstrap;
+  await owner.query(`insert into spent_costs values ($1, current_date, $1, $1, 7)`, [tenant]);
+  const old = [tenant, 'system', 'test.old', 'x'];
+  await owner.query(
+    `insert into audit_entries (tenant_id, recorded_at, actor, action, subject)
+     values ($1, now() - interval '9 days', $2, $3, $4)`,
+    old,
+  );
+  await owner.query(
+    `insert into platform_audit_entries (recorded_at, actor, action, subject)
+     values (now() - interval '9 days', $1, $2, $3)`,
+    old.slice(1),
+  );
+  const shown = async (): Promise<Record<string, number>> => {
+    const counts = swept.map((what) => `(select count(*)::int from ${what}) as "${what}"`);
+    const { rows } = await owner.query(`select ${counts.join(', ')}`);
+    return rows[0];
+  };
+  await owner.query(`update tenants set swept_at = now() - interval '61 minutes'`);
+  const before = await shown();
+  const { problems, claims, sweepOfNode } = await sweeping(t, node);
+  await sweepOfNode(400 * 86_400_000).sweep();
+  t.deepEqual(problems, []);
+  t.deepEqual(claims, [tenant]);
+  t.deepEqual(await shown(), before);
+  t.true(
+    Object.values(before).every((rows) => rows > 0),
+    JSON.stringify(before),
+  );
+  const future = 'select 1 from tenants where swept_at > now()';
+  t.is((await owner.query(future)).rowCount, 0);
+
+  await owner.query(`update tenants set swept_at = now() + interval '400 days'`);
+  await sweepOfNode().sweep();
+  t.deepEqual(claims, [tenant, tenant], 'a claim that such a clock made holds nobody');
+  t.is((await owner.query(future)).rowCount, 0);
 });

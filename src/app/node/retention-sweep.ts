@@ -12,7 +12,7 @@ import {
   sumTriggered,
 } from '../../conversations/sessions/index.js';
 import { forgetRequests } from '../../http/idempotency/index.js';
-import type { Store, TenantTransaction } from '../../infra/storage/index.js';
+import { type Store, storeTime, type TenantTransaction } from '../../infra/storage/index.js';
 import { type Retention, retentionDefaults } from '../../kernel/retention.js';
 import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
 import { forgetResponses } from '../../models/responses/index.js';
@@ -24,7 +24,7 @@ import {
   sumDays,
 } from '../../models/usage/index.js';
 import { forgetAuditEntries, forgetPlatformAudit } from '../../tenancy/audit/index.js';
-import type { Identity } from '../../tenancy/identity/index.js';
+import type { ClaimedSweep, Identity } from '../../tenancy/identity/index.js';
 import { forgetCosts } from '../../tenancy/quota/index.js';
 
 const everyMs = 60_000;
@@ -61,7 +61,8 @@ const batches: readonly (readonly [keyof Retention, Batch])[] = [
 ];
 
 /**
- * Removes rows that tenants keep no longer. Each tenant is due hourly; the node that claims it sweeps it. After the end
+ * Removes rows that tenants keep no longer, by the clock of PostgreSQL: a node whose own clock jumps ahead would delete
+ * the rows of all tenants. Each tenant is due hourly; the node that claims it sweeps it. After the end
  * of that node the tenant is due again an hour later, and nothing is lost: old rows stay old.
  */
 export class RetentionSweep {
@@ -89,7 +90,7 @@ export class RetentionSweep {
 
   /** Sweeps every tenant that is due. */
   async sweep(): Promise<void> {
-    const { store, tenants, sessions, time, report } = this.#parts;
+    const { store, tenants, sessions, report } = this.#parts;
     const finishErasure = (): Promise<boolean> =>
       sessions.finishErasure().catch((error: unknown) => {
         report('erasing the rest of a session', error);
@@ -99,24 +100,25 @@ export class RetentionSweep {
     await this.#repeat(() => store.directory((tx) => forgetLogs(tx, rowsMax)));
     await this.#repeat(() => store.directory((tx) => forgetErased(tx, rowsMax)));
     await this.#repeat(() => store.directory((tx) => forgetRequests(tx, rowsMax)));
-    const audited = new Date(time.wallMs() - retentionDefaults.audit_days * dayMs);
+    const now = await store.directory(storeTime);
+    const audited = new Date(now.getTime() - retentionDefaults.audit_days * dayMs);
     await this.#repeat(() => store.directory((tx) => forgetPlatformAudit(tx, audited, rowsMax)));
     // Before the rows of tenants: what goes whole is not deleted row by row.
-    await dropExpiredMonths(store, new Date(time.wallMs()), retentionDefaults.usage_days).catch(
-      (error: unknown) => report('dropping months of calls that are kept no longer', error),
+    await dropExpiredMonths(store, now, retentionDefaults.usage_days).catch((error: unknown) =>
+      report('dropping months of calls that are kept no longer', error),
     );
     while (!this.#stopped) {
-      const claimed = await tenants.claimSweep(new Date(time.wallMs()));
+      const claimed = await tenants.claimSweep();
       if (claimed === null) return;
-      await this.#sweepTenant(tenantScope(claimed.id), claimed.retention).catch((error: unknown) =>
+      await this.#sweepTenant(tenantScope(claimed.id), claimed).catch((error: unknown) =>
         report('removing rows that a tenant keeps no longer', error),
       );
     }
   }
 
-  async #sweepTenant(scope: TenantScope, retention: Retention): Promise<void> {
-    const { store, time } = this.#parts;
-    const before = (name: keyof Retention): Date => new Date(time.wallMs() - retention[name] * dayMs);
+  async #sweepTenant(scope: TenantScope, { retention, now }: ClaimedSweep): Promise<void> {
+    const { store } = this.#parts;
+    const before = (name: keyof Retention): Date => new Date(now.getTime() - retention[name] * dayMs);
     while (!this.#stopped && (await store.inTenant(scope, (tx) => sumDays(tx, daysMax))) >= daysMax) {
       await this.#pause();
     }
@@ -127,10 +129,9 @@ export class RetentionSweep {
     for (const [name, batch] of batches) {
       await this.#repeat(() => store.inTenant(scope, (tx) => batch(tx, before(name), rowsMax)));
     }
-    const unbound = new Date(time.wallMs() - unboundKeptMs);
+    const unbound = new Date(now.getTime() - unboundKeptMs);
     await this.#repeat(() => store.inTenant(scope, (tx) => forgetUnbound(tx, unbound, rowsMax)));
-    const now = new Date(time.wallMs());
-    await this.#repeat(() => store.inTenant(scope, (tx) => forgetCosts(tx, now, rowsMax)));
+    await this.#repeat(() => store.inTenant(scope, (tx) => forgetCosts(tx, rowsMax)));
     await this.#eraseSessions(scope, before('messages_days'));
   }
 

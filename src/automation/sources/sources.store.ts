@@ -60,10 +60,6 @@ export async function armUnlessSame(
         due_at = case when ${isSame} then s.due_at else excluded.due_at end, failures = 0, last_error = null`);
 }
 
-export function storeNow(tx: TenantTransaction): Promise<Date> {
-  return tx.oneFirst(sql.type(z.object({ now: z.date() }))`select clock_timestamp() as now`);
-}
-
 const dueRow = z.object({
   tenant_id: z.uuid(),
   trigger_id: z.uuid(),

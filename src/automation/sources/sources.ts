@@ -1,5 +1,5 @@
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import type { TenantTransaction } from '../../infra/storage/index.js';
+import { storeTime, type TenantTransaction } from '../../infra/storage/index.js';
 import type { TriggerRow } from '../triggers/triggers.store.js';
 import {
   configAs,
@@ -8,7 +8,6 @@ import {
   type TriggerType,
   triggerTypes,
 } from '../triggers/types/registry.js';
-import { storeNow } from './sources.store.js';
 import type { TriggerSource } from './trigger-source.js';
 
 /** The sources that this node polls, by the type of their triggers. Webhooks have none. */
@@ -44,7 +43,7 @@ export class Sources {
     beginning?: object,
   ): Promise<void> {
     const source = this.get(type);
-    if (source !== undefined) await source.arm(tx, config, { row, now: await storeNow(tx), beginning });
+    if (source !== undefined) await source.arm(tx, config, { row, now: await storeTime(tx), beginning });
   }
 
   /** Makes the checks that depend on other services; resolves to the start position, if it is a new one. */

@@ -74,12 +74,14 @@ export async function insertErrors(
   });
 }
 
+/** A node whose clock is ahead removes only what PostgreSQL calls old as well. */
 async function removeOld(tx: DirectoryTransaction, tenants: readonly string[], before: Date): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     delete from recent_errors where about_tenant is null
       and number <= (select max(number) - ${rowsKept} from recent_errors)`);
   await tx.query(sql.typeAlias('nothing')`
-    delete from recent_errors where occurred_at < ${moment(before)}`);
+    delete from recent_errors
+    where occurred_at < least(${moment(before)}, now() - ${keptMs} * interval '1 millisecond')`);
   if (tenants.length === 0) return;
   await tx.query(sql.typeAlias('nothing')`
     delete from recent_errors e using unnest(${sql.array([...tenants], 'uuid')}) as noted (tenant)

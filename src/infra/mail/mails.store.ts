@@ -20,6 +20,8 @@ const dueMail = z.object({
   sealed_content: z.instanceof(Buffer),
   queued_at: z.date(),
   attempts: z.number(),
+  /** By the clock of PostgreSQL: a node whose clock is ahead would give up each mail at its first failure. */
+  age_ms: z.number(),
 });
 
 export type DueMail = z.output<typeof dueMail>;
@@ -51,7 +53,8 @@ export function claimMails(
         where sealed_content is not null and next_attempt_at <= now()
         order by next_attempt_at limit ${rowsMax}
         for update skip locked)
-      returning tenant_id, id, message_id, recipient, sealed_content, queued_at, attempts`,
+      returning tenant_id, id, message_id, recipient, sealed_content, queued_at, attempts,
+        extract(epoch from clock_timestamp() - queued_at)::float8 * 1000 as age_ms`,
   );
 }
 
@@ -123,12 +126,12 @@ export async function replaceSealedContent(
   );
 }
 
-/** Deletes old mails that were sent or given up. */
-export async function sweepMails(tx: DirectoryTransaction, before: Date, rowsMax: number): Promise<void> {
+/** Deletes old mails that were sent or given up, by the clock of PostgreSQL: a node's clock may be ahead. */
+export async function sweepMails(tx: DirectoryTransaction, keptMs: number, rowsMax: number): Promise<void> {
   await tx.query(
     sql.typeAlias('nothing')`
       delete from mails where id in (
         select id from mails
-        where queued_at < ${sql.timestamp(before)} and sealed_content is null limit ${rowsMax})`,
+        where queued_at < now() - ${keptMs} * interval '1 millisecond' and sealed_content is null limit ${rowsMax})`,
   );
 }

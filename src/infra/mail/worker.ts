@@ -128,11 +128,10 @@ export class MailWorker {
       return { kind: 'sent', at: new Date(time.wallMs()) };
     } catch (error) {
       onProblem(new Error(`mail ${mail.id}, attempt ${mail.attempts}, was not sent`, { cause: error }));
-      const now = time.wallMs();
       const reason = error instanceof Error ? error.message : String(error);
       const final = error instanceof MailError && error.final;
-      if (final || now - mail.queued_at.getTime() > givenUpAfterMs) {
-        return { kind: 'given-up', at: new Date(now), error: reason };
+      if (final || mail.age_ms > givenUpAfterMs) {
+        return { kind: 'given-up', at: new Date(time.wallMs()), error: reason };
       }
       return { kind: 'later', inMs: backoffMs(mail.attempts - 1, retry, random), error: reason };
     }
@@ -142,7 +141,7 @@ export class MailWorker {
     const now = this.#parts.time.wallMs();
     if (now - this.#sweptAtMs < sweepEveryMs) return;
     this.#sweptAtMs = now;
-    await this.#parts.store.directory((tx) => sweepMails(tx, new Date(now - keptMs), sweptRowsMax));
+    await this.#parts.store.directory((tx) => sweepMails(tx, keptMs, sweptRowsMax));
   }
 
   /** Waits until `wake` is called or the next poll is due. */

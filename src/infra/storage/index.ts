@@ -44,6 +44,7 @@ export { sql } from './query.js';
 export { type Removal, removalFrom } from './removal.js';
 export { writerRole } from './roles.js';
 export { openStore } from './store.js';
+export { storeTime } from './store-time.js';
 export type { Store, StoreSettings, TransactionOptions } from './store.js';
 export type { DirectoryTransaction, TenantTransaction, Transaction } from './transaction.js';
 export { type FoundPage, foundPage, pageRows, textBytesMax, withinTextBytes } from './text-pages.js';

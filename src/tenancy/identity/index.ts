@@ -65,7 +65,7 @@ export {
   tenantStatuses,
 } from './installation.store.js';
 export { announceEnd, claimRemoval, endTenant, removeEndedTenant } from './deletion.js';
-export type { PlanChange } from './tenants.js';
+export type { ClaimedSweep, PlanChange } from './tenants.js';
 export { findPlan, type PlanOfTenant } from './tenants.store.js';
 export type { Membership, TenantAtWork } from './memberships.js';
 export { defaultPasswordSettings, type PasswordSettings } from './passwords.js';

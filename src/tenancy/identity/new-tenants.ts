@@ -50,7 +50,7 @@ export function createNewTenants(
       });
     },
 
-    sweep: () => store.directory((tx) => sweepNewTenants(tx, dayOf(nowMs()))),
+    sweep: () => store.directory(sweepNewTenants),
   };
 }
 

@@ -33,11 +33,17 @@ export async function insertFailure(tx: DirectoryTransaction, subject: Buffer, a
   );
 }
 
-export async function sweepFailures(tx: DirectoryTransaction, before: Date, rowsMax: number): Promise<void> {
+/** Removes failures that count no longer, by the clock of PostgreSQL: a node whose clock is ahead would open the limit. */
+export async function sweepFailures(
+  tx: DirectoryTransaction,
+  keptMs: number,
+  rowsMax: number,
+): Promise<void> {
   await tx.query(
     sql.typeAlias('nothing')`
       delete from sign_in_failures where id in (
-        select id from sign_in_failures where failed_at < ${sql.timestamp(before)} limit ${rowsMax})`,
+        select id from sign_in_failures
+        where failed_at < now() - ${keptMs} * interval '1 millisecond' limit ${rowsMax})`,
   );
 }
 

@@ -84,8 +84,7 @@ export function createSignInLimits(store: Store, nowMs: () => number): SignInLim
     forget: (tx, email) => deleteFailures(tx, subjectOf('account', emailKeyOf(email)).key),
 
     async sweep() {
-      const before = new Date(nowMs() - signInWindowMs);
-      await store.directory((tx) => sweepFailures(tx, before, sweptRowsMax));
+      await store.directory((tx) => sweepFailures(tx, signInWindowMs, sweptRowsMax));
     },
   };
 }

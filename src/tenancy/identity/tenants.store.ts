@@ -140,20 +140,21 @@ export function updateRetention(tx: TenantTransaction, retention: StoredRetentio
   );
 }
 
-const sweptTenant = z.object({ id: z.string(), retention: storedRetention });
+const sweptTenant = z.object({ id: z.string(), retention: storedRetention, now: z.date() });
 
-/** Claims the sweep of the tenant that waits longest, for one hour; null if none is due. */
-export function claimSweep(
-  tx: DirectoryTransaction,
-  now: Date,
-): Promise<z.output<typeof sweptTenant> | null> {
+/**
+ * Claims the sweep of the tenant that waits longest, for one hour; null if none is due. `now` is the time of PostgreSQL:
+ * a node whose clock is ahead would delete what tenants still keep. A claim in the future was made by such a clock, of a
+ * node of an earlier release, and holds nobody.
+ */
+export function claimSweep(tx: DirectoryTransaction): Promise<z.output<typeof sweptTenant> | null> {
   return tx.maybeOne(
     sql.type(sweptTenant)`
-      update tenants set swept_at = ${sql.timestamp(now)} where id = (
+      update tenants set swept_at = now() where id = (
         select id from tenants
-        where swept_at < ${sql.timestamp(now)} - interval '1 hour' and deleting_at is null
+        where (swept_at < now() - interval '1 hour' or swept_at > now() + interval '1 hour') and deleting_at is null
         order by swept_at limit 1 for update skip locked)
-      returning id, retention`,
+      returning id, retention, swept_at as now`,
   );
 }
 

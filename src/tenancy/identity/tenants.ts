@@ -34,6 +34,13 @@ import {
   updateRetention,
 } from './tenants.store.js';
 
+export interface ClaimedSweep {
+  readonly id: string;
+  readonly retention: Retention;
+  /** By the clock of PostgreSQL: what is older than its retention is counted from here. */
+  readonly now: Date;
+}
+
 export interface Tenants {
   /**
    * Makes a tenant on plan `free` with the user as its owner. A repeat with the same `Idempotency-Key` within a day gets
@@ -48,8 +55,8 @@ export interface Tenants {
   read(scope: TenantScope, role: Role): Promise<OwnTenantRow>;
   /** Null removes the budget or restores the default; a missing field stays. In force when it returns. */
   change(scope: TenantScope, role: Role, change: ChangedTenant, actor: string): Promise<OwnTenantRow>;
-  /** The tenant whose sweep this node shall do now; null if none is due. */
-  claimSweep(now: Date): Promise<{ readonly id: string; readonly retention: Retention } | null>;
+  /** The tenant whose sweep this node shall do; null if none is due. */
+  claimSweep(): Promise<ClaimedSweep | null>;
   /** All tenants of the installation: for the operator only. */
   listAll(): Promise<readonly TenantRow[]>;
   /** Makes a tenant without members: for the operator only. */
@@ -172,9 +179,9 @@ export function createTenants(dependencies: {
       return { ...tenant, role };
     },
 
-    async claimSweep(now) {
-      const claimed = await store.directory((tx) => claimSweep(tx, now));
-      return claimed === null ? null : { id: claimed.id, retention: retentionOf(claimed.retention) };
+    async claimSweep() {
+      const claimed = await store.directory(claimSweep);
+      return claimed === null ? null : { ...claimed, retention: retentionOf(claimed.retention) };
     },
 
     listAll: () => store.directory(listTenants),

@@ -140,21 +140,24 @@ export function familyIsLive(
   );
 }
 
-/** Removes expired families, and used tokens older than any plausible replay. */
+/**
+ * Removes families that have been expired for a day, and tokens that were used longer ago than any plausible replay. By the
+ * clock of PostgreSQL: a node whose clock is ahead would end all sign-ins.
+ */
 export async function sweepFamilies(
   tx: DirectoryTransaction,
-  expiredBefore: Date,
-  usedBefore: Date,
+  usedKeptMs: number,
   rowsMax: number,
 ): Promise<void> {
   await tx.query(
     sql.typeAlias('nothing')`
       delete from token_families where id in (
-        select id from token_families where expires_at < ${sql.timestamp(expiredBefore)} limit ${rowsMax})`,
+        select id from token_families where expires_at < now() - interval '1 day' limit ${rowsMax})`,
   );
   await tx.query(
     sql.typeAlias('nothing')`
       delete from refresh_tokens where hash in (
-        select hash from refresh_tokens where used_at < ${sql.timestamp(usedBefore)} limit ${rowsMax})`,
+        select hash from refresh_tokens
+        where used_at < now() - ${usedKeptMs} * interval '1 millisecond' limit ${rowsMax})`,
   );
 }

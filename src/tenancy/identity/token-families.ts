@@ -165,11 +165,8 @@ export function createTokenFamilies(dependencies: {
     },
 
     async sweep() {
-      const now = nowMs();
       // Access tokens of an expired family have expired too: they live for an hour and are issued at a renewal.
-      await store.directory((tx) =>
-        sweepFamilies(tx, new Date(now - 86_400_000), new Date(now - familyLifetimeMs), sweptRowsMax),
-      );
+      await store.directory((tx) => sweepFamilies(tx, familyLifetimeMs, sweptRowsMax));
     },
   };
 }

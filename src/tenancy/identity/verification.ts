@@ -108,7 +108,7 @@ export function createVerification(dependencies: {
       }),
 
     // An expired token still counts for the hour of its request.
-    sweep: () => store.directory((tx) => sweepAccountTokens(tx, new Date(nowMs() - hourMs), sweptRowsMax)),
+    sweep: () => store.directory((tx) => sweepAccountTokens(tx, sweptRowsMax)),
   };
 }
 

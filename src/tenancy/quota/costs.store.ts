@@ -13,14 +13,17 @@ import type { BudgetScope } from './budgets.js';
 /** Longer than the longest period of a budget. */
 const daysKept = 62;
 
-/** Deletes at most `rowsMax` costs of periods that are over and returns how many there were. */
-export async function forgetCosts(tx: TenantTransaction, now: Date, rowsMax: number): Promise<number> {
+/**
+ * Deletes at most `rowsMax` costs of periods that are over and returns how many there were. By the clock of PostgreSQL: a
+ * node whose clock is ahead would take all costs from the budgets.
+ */
+export async function forgetCosts(tx: TenantTransaction, rowsMax: number): Promise<number> {
   const { tenantId } = tx.scope;
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`
     delete from spent_costs where (tenant_id, day, key_id, agent_id) in (
       select tenant_id, day, key_id, agent_id from spent_costs
       where tenant_id = ${tenantId}
-        and day < (${now.toISOString()}::timestamptz at time zone 'UTC')::date - ${daysKept}::integer
+        and day < (now() at time zone 'UTC')::date - ${daysKept}::integer
       order by day limit ${rowsMax})`);
   return rowCount;
 }

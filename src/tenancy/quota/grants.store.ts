@@ -52,11 +52,13 @@ export class PostgresGrants implements GrantStore {
   }
 }
 
+/** Never the counts of today by the clock of PostgreSQL: the clock of the node that names `day` may be ahead. */
 async function clearDays(tx: TenantTransaction, day: string): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     delete from work_counts
     where tenant_id = ${tx.scope.tenantId} and kind = 'day'
-      and subject < to_char(${day}::date - ${daysKept}::integer, 'YYYY-MM-DD')`);
+      and subject < to_char(
+        least(${day}::date, (now() at time zone 'UTC')::date) - ${daysKept}::integer, 'YYYY-MM-DD')`);
 }
 
 /**

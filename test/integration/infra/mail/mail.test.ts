@@ -65,7 +65,8 @@ async function openPost(t: Teardown): Promise<Post> {
       time.aheadMs += ms;
       await store.directory((tx) =>
         tx.query(sql.typeAlias('nothing')`
-          update mails set next_attempt_at = next_attempt_at - ${ms} * interval '1 millisecond'`),
+          update mails set next_attempt_at = next_attempt_at - ${ms} * interval '1 millisecond',
+            queued_at = queued_at - ${ms} * interval '1 millisecond'`),
       );
     },
     node({ smtpUrl, outboxFolder = '/nowhere', key = masterKey, formerKeys = [] }) {
@@ -206,6 +207,11 @@ test('a mail that no server accepts for days is given up', async (t) => {
   await post.queue(mail);
   await eventually(async () => (await post.rows())[0]?.last_error !== null);
   t.false((await post.rows())[0]?.given_up);
+  post.time.aheadMs += 73 * 60 * minuteMs;
+  await post.pass(minuteMs);
+  mail.wake();
+  await eventually(async () => (await post.rows())[0]?.attempts === 2 && post.problems.length === 2);
+  t.false((await post.rows())[0]?.given_up, 'only the clock of the node went on');
   await post.pass(73 * 60 * minuteMs);
   mail.wake();
   t.truthy(await eventually(async () => (await post.rows()).find(({ given_up }) => given_up)));
