@@ -71,11 +71,20 @@ test.serial(
       'one mail for each threshold',
     );
 
-    // A raised budget serves again at once.
+    // A raised budget serves again at once, and has thresholds of its own.
     const path = `/api/keys/${made.json.data.id}`;
+    const wider = cost * 3.5;
+    const widened = { budget: { usd: wider, period: 'month' } };
+    t.is((await client.call('PATCH', path, { token, tenant, body: widened })).status, 200);
+    t.is((await ask(node, again, { key })).status, 200);
+    await eventually(async () => (await rowsOf(node, events)).length === 3);
+    const [, , third] = (await rowsOf(node, events)).map(({ data }) => data as Record<string, unknown>);
+    t.like(third, { id: made.json.data.id, percent: 80, limit_usd: Math.round(wider * 1e9) / 1e9 });
+    t.is((await rowsOf(node, 'select 1 from mails where tenant_id = $1')).length, 3);
     const raised = { budget: { usd: 1, period: 'month' } };
     t.is((await client.call('PATCH', path, { token, tenant, body: raised })).status, 200);
     t.is((await ask(node, again, { key })).status, 200);
+    t.is((await rowsOf(node, events)).length, 3, 'far from its limit');
   },
 );
 

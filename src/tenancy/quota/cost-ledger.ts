@@ -225,7 +225,7 @@ export class CostLedger {
     const account = this.#accounts.get(nameOf(budget));
     const starts = startOf(budget.period, time.wallMs());
     if (account?.starts !== starts || time.monotonicMs() - account.readAtMs >= freshMs) return undefined;
-    account.budget = budget;
+    apply(budget, account);
     account.usedAtMs = time.monotonicMs();
     return account;
   }
@@ -251,6 +251,7 @@ export class CostLedger {
       this.#accounts.set(name, account);
     }
     const current = account;
+    apply(budget, current);
     current.reading ??= this.#readInto(current).finally(() => (current.reading = undefined));
     return current.reading;
   }
@@ -322,11 +323,13 @@ export class CostLedger {
     const next = percent === 100 && told === 0 ? 80 : percent;
     this.#parts
       .onThreshold(budget, starts, next, spent)
-      .then(() => (account.told = next))
+      .then(() => {
+        if (account.budget.limit === budget.limit) account.told = next;
+      })
       .catch((error: unknown) => this.#parts.report('telling of a budget', error))
       .finally(() => {
         account.telling = false;
-        if (account.told === next) this.#look(account);
+        if (account.told === next || account.budget.limit !== budget.limit) this.#look(account);
       });
   }
 }
@@ -340,6 +343,12 @@ const unread = {
   told: 0,
   telling: false,
 } as const;
+
+/** A changed limit has thresholds of its own. */
+function apply(budget: AppliedBudget, account: Account): void {
+  if (account.budget.limit !== budget.limit) account.told = 0;
+  account.budget = budget;
+}
 
 function nameOf({ scope, id, period }: AppliedBudget): string {
   return `${scope}/${id}/${period}`;

@@ -16,7 +16,7 @@ export interface BudgetThreshold {
 export interface CostRows {
   read(scope: TenantScope, budget: AppliedBudget, since: string): Promise<number>;
   openCosts(scope: TenantScope): Promise<readonly CostReservation[]>;
-  /** Once for each threshold and period, however many processes see it. */
+  /** Once for each threshold of a limit and period, however many processes see it. */
   threshold(scope: TenantScope, starts: string, reached: BudgetThreshold): Promise<void>;
 }
 
@@ -32,7 +32,8 @@ export function postgresCosts(
     async threshold(scope, starts, reached) {
       const { budget, percent } = reached;
       const told = await store.inTenant(scope, async (tx) => {
-        const notice = { scope: budget.scope, id: budget.id, period: budget.period, starts, percent };
+        const { scope: of, id, period, limit } = budget;
+        const notice = { scope: of, id, period, starts, percent, limit };
         return (await noteThreshold(tx, notice)) ? tell(tx, reached) : undefined;
       });
       told?.();

@@ -56,16 +56,31 @@ export interface NoticeKey {
   readonly period: Budget['period'];
   readonly starts: string;
   readonly percent: 80 | 100;
+  /** In billionths of a dollar. */
+  readonly limit: number;
 }
 
-/** False if it was noted before: of several processes that see a threshold, one tells of it. */
+/**
+ * False if it was noted before: of several processes that see a threshold, one tells of it. Each limit of a budget has
+ * thresholds of its own. A notice without a limit is one of a node of version 0.1, or from before the upgrade: it counts
+ * for the limit that is seen first.
+ */
 export async function noteThreshold(tx: TenantTransaction, notice: NoticeKey): Promise<boolean> {
   const { tenantId } = tx.scope;
-  await tx.query(sql.typeAlias('nothing')`
-    delete from budget_notices where tenant_id = ${tenantId} and starts < ${notice.starts}::date - ${daysKept}::integer`);
-  const { rowCount } = await tx.query(sql.typeAlias('nothing')`
-    insert into budget_notices (tenant_id, scope, subject, period, starts, percent)
-    values (${tenantId}, ${notice.scope}, ${notice.id}, ${notice.period}, ${notice.starts}::date, ${notice.percent})
+  const isOld = sql.fragment`tenant_id = ${tenantId}
+    and starts < least(${notice.starts}::date, (now() at time zone 'UTC')::date) - ${daysKept}::integer`;
+  await tx.query(sql.typeAlias('nothing')`delete from budget_notices where ${isOld}`);
+  await tx.query(sql.typeAlias('nothing')`delete from budget_limit_notices where ${isOld}`);
+  const key = sql.fragment`${tenantId}::uuid, ${notice.scope}, ${notice.id}::uuid, ${notice.period},
+    ${notice.starts}::date, ${notice.percent}::smallint`;
+  const first = await tx.query(sql.typeAlias('nothing')`
+    insert into budget_notices (tenant_id, scope, subject, period, starts, percent) values (${key})
     on conflict do nothing`);
-  return rowCount === 1;
+  const ofLimit = await tx.query(sql.typeAlias('nothing')`
+    insert into budget_limit_notices (tenant_id, scope, subject, period, starts, percent, limit_nanos)
+    values (${key}, ${notice.limit}) on conflict do nothing`);
+  if (ofLimit.rowCount === 0 || first.rowCount === 1) return ofLimit.rowCount === 1;
+  return tx.exists(sql.unsafe`
+    select 1 from budget_limit_notices
+    where (tenant_id, scope, subject, period, starts, percent) = (${key}) and limit_nanos <> ${notice.limit}`);
 }

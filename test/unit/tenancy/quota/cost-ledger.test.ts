@@ -189,3 +189,21 @@ test('each threshold is told once', async (t) => {
   await ticks();
   t.deepEqual(built.told, ['tenant 2026-11-21 80% 80', 'tenant 2026-11-21 100% 100']);
 });
+
+test('a raised budget has thresholds of its own, each told once', async (t) => {
+  const built = build();
+  await decided(built, claim('a'));
+  built.ledger.settle(settled('a', 100));
+  built.spentSince.set('tenant tenant 2026-11-21', 100);
+  t.is(await decided(built, claim('b')), 'spent');
+  t.deepEqual(built.told.splice(0), ['tenant 2026-11-21 80% 100', 'tenant 2026-11-21 100% 100']);
+  const budgets = [{ ...tenantBudget, limit: 200 }];
+  t.is(await decided(built, claim('c', { budgets })), 'reserved');
+  t.is(await decided(built, claim('d', { budgets })), 'reserved');
+  t.deepEqual(built.told, [], 'half of the new limit');
+  built.ledger.settle(settled('c', 60));
+  await ticks();
+  built.ledger.settle(settled('d', 40));
+  await ticks();
+  t.deepEqual(built.told, ['tenant 2026-11-21 80% 160', 'tenant 2026-11-21 100% 200']);
+});
