@@ -1,13 +1,17 @@
 import type { Store } from '../../infra/storage/index.js';
+import { tenantScope } from '../../kernel/tenant-scope.js';
+import { removeOpen } from './open-attempts.store.js';
 import { preparePartitions } from './partitions.store.js';
-import { listOrphans, listProcesses, type Orphan } from './usage.store.js';
+import { listOrphans, listProcesses, type OpenedRow, type Orphan } from './usage.store.js';
 
-/** What the ledger reads of its rows, besides what its writers write. */
+/** What the ledger reads and removes of its rows, besides what its writers write. */
 export interface LedgerRows {
   /** The processes that have open rows. */
   processes(): Promise<readonly string[]>;
   /** Open rows after their deadline, or of a process that is gone; oldest first. */
   orphans(gone: readonly string[], rowsMax: number): Promise<readonly Orphan[]>;
+  /** Removes the row of an attempt that was not made, if it is open. */
+  remove(row: OpenedRow): Promise<void>;
   /** Creates the partitions that the coming calls need. */
   preparePartitions(now: Date): Promise<void>;
 }
@@ -16,6 +20,7 @@ export function ledgerRows(store: Store): LedgerRows {
   return {
     processes: () => listProcesses(store),
     orphans: (gone, rowsMax) => listOrphans(store, gone, rowsMax),
+    remove: (row) => store.inTenant(tenantScope(row.tenant_id), (tx) => removeOpen(tx, row)),
     preparePartitions: (now) => preparePartitions(store, now),
   };
 }

@@ -43,7 +43,7 @@ const unrecordedAtStartMs = 86_400_000;
 /** Rows that were closed long after their deadline, since the store was unreachable, are found within this overlap. */
 const unrecordedOverlapMs = 300_000;
 const sweepRowsMax = 500;
-/** Closings and unrecorded calls that wait for the store. Beyond this number rows are closed with their estimates. */
+/** Closings and other rows that wait for the store. Beyond this number rows are closed with their estimates. */
 const lateMax = 50_000;
 
 /** The closing of an attempt and its opening, which may have to be written again. */
@@ -59,6 +59,8 @@ export class Ledger {
   readonly #calls: BatchWriter<CallRow, 'recorded'>;
   /** Closings that the store has not accepted, by attempt. */
   readonly #late = new Map<string, Closing>();
+  /** Attempts that were not made and whose rows may be there or still appear, by attempt. */
+  readonly #withdrawn = new Map<string, OpenedRow>();
   /** Calls that the store has not recorded, by call. */
   readonly #unrecorded = new Map<string, CallRow>();
   #partitionsAtMs = Number.NEGATIVE_INFINITY;
@@ -87,24 +89,21 @@ export class Ledger {
       await this.#rows.write(opened);
     } catch (error) {
       // The row may have been committed; it must not count as a call that was made.
-      if (error instanceof StoreError && error.failure === 'outcome-unknown') {
-        const row = closing(neverSent(opened, new Date(this.#parts.time.wallMs())), nothingRecorded);
-        this.#closeLater({ row, opened: undefined });
-      }
+      if (error instanceof StoreError && error.failure === 'outcome-unknown') this.#withdrawLater(opened);
       throw refusal(error);
     }
   }
 
   /**
-   * For a call that was not made after all; resolves once the removal is durable. A missing row may belong to a commit
-   * whose answer was lost and which is still to come, so it is searched once more.
+   * For a call that was not made after all; resolves once the removal is durable. The row goes: a closed one counts as an
+   * attempt. A missing row may belong to a commit whose answer was lost and which is still to come, and such a commit may
+   * repeat one that was seen, so the row is searched once more.
    */
   async withdraw(opened: OpenedRow): Promise<void> {
-    const row = closing(neverSent(opened, new Date(this.#parts.time.wallMs())), nothingRecorded);
+    this.#withdrawLater(opened);
     try {
-      if ((await this.#rows.write(row)) === 'missing') this.#closeLater({ row, opened: undefined });
+      await this.#parts.rows.remove(opened);
     } catch (error) {
-      this.#closeLater({ row, opened: undefined });
       throw refusal(error);
     }
   }
@@ -176,6 +175,10 @@ export class Ledger {
       this.#late.delete(attemptId);
       closed += 1;
     }
+    for (const [attemptId, row] of this.#withdrawn) {
+      await this.#catchUp('withdrawing a usage row', () => this.#parts.rows.remove(row));
+      this.#withdrawn.delete(attemptId);
+    }
     for (const row of this.#unrecorded.values()) {
       await this.#catchUp('recording a model call', () => this.#calls.write(row));
       this.#unrecorded.delete(row.call_id);
@@ -233,34 +236,10 @@ export class Ledger {
   #closeLater(late: Closing): void {
     if (this.#late.size < lateMax) this.#late.set(late.row.attempt_id, late);
   }
-}
 
-const nothing = {
-  input_tokens: 0,
-  cache_read_tokens: 0,
-  cache_write_tokens: 0,
-  output_tokens: 0,
-  reasoning_tokens: 0,
-  cost: 0,
-  stop_reason: null,
-  failure: null,
-  vendor_request_id: null,
-  first_signal_ms: null,
-  duration_ms: null,
-} as const;
-
-function neverSent({ tenant_id, attempt_id, opened_at }: OpenedRow, at: Date): ClosedRow {
-  const failure = 'unavailable';
-  return {
-    ...nothing,
-    tenant_id,
-    attempt_id,
-    opened_at,
-    outcome: 'failed',
-    closed_at: at.toISOString(),
-    usage_source: 'reported',
-    failure,
-  };
+  #withdrawLater(opened: OpenedRow): void {
+    if (this.#withdrawn.size < lateMax) this.#withdrawn.set(opened.attempt_id, opened);
+  }
 }
 
 /** Written out, since spreading objects of this size is slow. */

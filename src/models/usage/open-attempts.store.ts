@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import { type Store, sql } from '../../infra/storage/index.js';
+import { type Store, sql, type TenantTransaction } from '../../infra/storage/index.js';
 import type { CostReservation, Reservation } from '../../tenancy/quota/index.js';
+import type { OpenedRow } from './usage.store.js';
 
 const attempt = z.object({
   attempt_id: z.string(),
@@ -64,4 +65,15 @@ export async function openCosts(store: Store, scope: TenantScope): Promise<reado
     keyId: row.key_id,
     agentId: row.agent_id,
   }));
+}
+
+/** With the values of the opening: through any index the row is found in few steps. A closed row stays. */
+export async function removeOpen(
+  tx: TenantTransaction,
+  row: Pick<OpenedRow, 'attempt_id' | 'opened_at'>,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    delete from usage_rows
+    where tenant_id = ${tx.scope.tenantId} and attempt_id = ${row.attempt_id}
+      and opened_at = ${row.opened_at}::timestamptz and closed_at is null`);
 }

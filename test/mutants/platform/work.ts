@@ -17,7 +17,11 @@ const turns = {
   simulations: ['conversations'] as const,
 };
 const usage = {
-  tests: ['test/integration/models/usage/ledger.test.ts', 'test/integration/models/calls/bill.test.ts'],
+  tests: [
+    'test/integration/models/usage/ledger.test.ts',
+    'test/integration/models/usage/withdrawn.test.ts',
+    'test/integration/models/calls/bill.test.ts',
+  ],
   simulations: ['conversations'] as const,
 };
 
@@ -257,21 +261,9 @@ export const work = [
       {
         id: 'unrecorded-attempt-made',
         rule: 'An attempt that cannot be recorded is not made.',
-        find: `        this.#closeLater({ row, opened: undefined });
-      }
-      throw refusal(error);
-    }
-  }
-
-  /**
-   * For a call`,
-        replace: `        this.#closeLater({ row, opened: undefined });
-      }
-    }
-  }
-
-  /**
-   * For a call`,
+        find: `'outcome-unknown') this.#withdrawLater(opened);
+      throw refusal(error);`,
+        replace: `'outcome-unknown') this.#withdrawLater(opened);`,
       },
       {
         id: 'unaccepted-closing-forgotten',
@@ -300,8 +292,8 @@ export const work = [
       {
         id: 'withdrawn-call-stays',
         rule: 'A call that was not made leaves no open row.',
-        find: `      if ((await this.#rows.write(row)) === 'missing') this.#closeLater({ row, opened: undefined });`,
-        replace: `      await Promise.resolve(row);`,
+        find: `      await this.#parts.rows.remove(opened);`,
+        replace: `      await Promise.resolve(opened);`,
       },
     ],
     usage,

@@ -1,4 +1,5 @@
 // The rows of the ledger in a simulated store, equivalent to its SQL (`test/integration/models/usage/simulated-ledger.test.ts`).
+import { StoreError } from '../../../src/infra/storage/index.js';
 import type { OpenedRow } from '../../../src/models/usage/index.js';
 import type { LedgerRows } from '../../../src/models/usage/ledger-rows.js';
 import type { ClosingRow, Orphan, Recorded } from '../../../src/models/usage/usage.store.js';
@@ -67,10 +68,19 @@ export class UsageTables {
     return batch.map(() => 'closed');
   }
 
+  /** A closed row stays. */
+  remove(opened: OpenedRow): void {
+    if (this.rows.get(idOf(opened))?.outcome === undefined) this.rows.delete(idOf(opened));
+  }
+
   client(transit: Transit): LedgerRows {
     return {
       processes: () => transit(() => [...new Set(this.openRows().map(({ opened }) => opened.process_id))]),
       orphans: (gone, rowsMax) => transit(() => this.orphans(gone, rowsMax)),
+      remove: (row) =>
+        transit(() => this.remove(row)).catch((cause: unknown) => {
+          throw new StoreError('unavailable', 'The connection was lost', { cause });
+        }),
       preparePartitions: () => Promise.resolve(),
     };
   }

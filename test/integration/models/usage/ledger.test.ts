@@ -203,19 +203,6 @@ test('an attempt without an opening or a tenant is closed without usage', async 
   }
 });
 
-test('an attempt withdrawn before its opening appears is closed as one that was not made', async (t) => {
-  const ledger = await ledgerOn(t);
-  const tenantId = await newTenant();
-  const row = opened(tenantId);
-  await ledger.withdraw(row);
-  await ledger.open(row);
-  await ledger.sweep();
-  const rows = await rowsOf(tenantId);
-  t.is(rows.length, 1);
-  t.like(rows[0], { outcome: 'failed' });
-  t.deepEqual(await months(tenantId), {});
-});
-
 test('calls are recorded once, and their hours count each once, however often repeated', async (t) => {
   const ledger = await ledgerOn(t);
   const tenants = await Promise.all([newTenant(), newTenant()]);
