@@ -28,7 +28,9 @@ export interface RefusedExecution {
 
 /**
  * Records an execution that ended before a session had it: a sender block applied, or no session accepted it. No actor
- * knows it, so no fence is needed. An execution that a session already knows stays unchanged.
+ * knows it, so no fence is needed. An execution that a session already knows stays unchanged. The time has milliseconds
+ * like those of other executions: a page goes on from a place of milliseconds, and the index that serves the order of pages
+ * knows no cut ones.
  */
 export async function recordRefused(tx: TenantTransaction, execution: RefusedExecution): Promise<void> {
   const input = {
@@ -51,8 +53,8 @@ export async function recordRefused(tx: TenantTransaction, execution: RefusedExe
     values (${tx.scope.tenantId}, ${execution.id}, ${execution.sessionId}, ${execution.agentId}, ${execution.triggerId},
       0, 0, ${execution.channel}, ${execution.userId}, ${execution.status},
       ${execution.status === 'blocked' ? 'BLOCKED' : 'FAILED'}, clock_timestamp(), ${JSON.stringify(input)}::jsonb,
-      ${error === null ? null : JSON.stringify(error)}::jsonb, 0, clock_timestamp(),
-      clock_timestamp())
+      ${error === null ? null : JSON.stringify(error)}::jsonb, 0,
+      date_trunc('milliseconds', clock_timestamp()), date_trunc('milliseconds', clock_timestamp()))
     on conflict (tenant_id, id) do nothing`);
 }
 
