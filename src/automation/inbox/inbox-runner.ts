@@ -1,7 +1,7 @@
 import type { Ids } from '../../kernel/chance.js';
 import type { Time, Timer } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
+import { PlatformError } from '../../kernel/errors.js';
 import { spelled } from '../../http/operations/index.js';
 import { StoreError } from '../../infra/storage/index.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
@@ -14,6 +14,7 @@ import { MessageCompletion, type MessageCompletionParts } from './message-comple
 import { type ClaimedRow, messageClaims } from './inbox.store.js';
 import type { MessageRows } from './message-rows.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
+import { blocked, takenOrRefused } from './taken-turn.js';
 import { orderOf } from './turn-order.js';
 import { fromAllowedSenders } from './allowed-senders.js';
 import { merged, type MessagePayload, type MessageSealer } from '../messages/message-payload.js';
@@ -66,14 +67,6 @@ interface WaitingMessage {
   /** When this process had it from the store. */
   readonly readAtMs: number;
 }
-
-const blocked: TurnOutcome = {
-  outcome: 'BLOCKED',
-  content: '',
-  totalTokens: 0,
-  latencyMs: 0,
-  error: undefined,
-};
 
 /**
  * Runs accepted messages in their sessions and puts the answers into the outbox. The inbox row holds the execution's
@@ -378,26 +371,5 @@ export class InboxRunner {
         });
     });
     this.#timers.add(timer);
-  }
-}
-
-/** Errors of the agent's own settings. The sender cannot fix them, so they are the turn's failure. */
-const engineRefusals: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'invalid_model',
-  'invalid_provider',
-  'MODEL_TIER_RESTRICTED',
-  'email_unverified',
-]);
-
-/** `record` is set if no session knows the turn, so its end must be recorded here. */
-async function takenOrRefused(
-  turn: Promise<TurnOutcome>,
-): Promise<{ readonly turn: TurnOutcome; readonly record: 'failed' | undefined }> {
-  try {
-    return { turn: await turn, record: undefined };
-  } catch (error) {
-    if (!(error instanceof PlatformError) || !engineRefusals.has(error.code)) throw error;
-    const { code, message } = error;
-    return { turn: { ...blocked, outcome: 'FAILED', error: { code, message } }, record: 'failed' };
   }
 }
