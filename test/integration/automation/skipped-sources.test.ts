@@ -76,7 +76,9 @@ function startPoller(t: ExecutionContext, kind: keyof typeof configs) {
   let attempts = 0;
   const live: unknown = {
     get: async () =>
-      node.isKnown ? { enabled: true, suspended: node.suspended, parsed: configs[kind] } : undefined,
+      node.isKnown
+        ? { enabled: true, suspended: node.suspended, revision: 1, parsed: configs[kind] }
+        : undefined,
   };
   const events: Partial<DatabaseEventsParts> = {
     store,
