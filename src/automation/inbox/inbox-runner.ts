@@ -251,11 +251,11 @@ export class InboxRunner {
     }
   }
 
-  /** Whether the turn has begun somewhere, or may be accepted later. */
+  /** Whether a session may accept the turn later, or has it. */
   async #mayStillRun(item: InboxMessage, error: PlatformError): Promise<boolean> {
-    if (error.retry !== 'later' || error.code === 'quota_exceeded') return false;
-    if (item.ageMs < patienceMs) return true;
-    if (item.ageMs >= knownPatienceMs) return false;
+    const mayBeAccepted = error.retry === 'later' && error.code !== 'quota_exceeded';
+    if (mayBeAccepted && item.ageMs < patienceMs) return true;
+    if (item.ageMs === 0 || item.ageMs >= knownPatienceMs) return false;
     // The session runs the turn whatever becomes of the message, and its answer would reach nobody.
     return error instanceof TurnWaits || this.#parts.turns.isKnown(item);
   }

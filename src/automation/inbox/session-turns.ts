@@ -33,6 +33,9 @@ export class TurnWaits extends PlatformError {
   }
 }
 
+const lateMessage =
+  'The turn has not ended in time. Read its execution, or send the message again with the same key.';
+
 /** The pause between two reads of a turn whose owner was lost. */
 const rereadMs = 500;
 /** Time beyond the deadline, for the turns queued ahead and a change of owner. */
@@ -53,21 +56,20 @@ export class SessionTurns implements TurnPort {
     const { time } = this.#parts;
     const known = order.isRepeat ? await this.#outcome(order) : 'unknown';
     if (known === 'waiting') throw new TurnWaits();
-    if (known !== 'unknown' && known !== undefined) return known;
+    if (known === 'queued' && order.isOld) throw new TurnWaits(lateMessage);
+    if (typeof known === 'object') return known;
     if (known === 'unknown') await this.#admit(order);
     const endsAt = time.monotonicMs() + order.deadlineMs + patienceMs;
     for (;;) {
       await this.#follow(order);
       const outcome = await this.#outcome(order);
       if (outcome === 'waiting') throw new TurnWaits();
-      if (outcome !== undefined && outcome !== 'unknown') return outcome;
+      if (typeof outcome === 'object') return outcome;
       if (time.monotonicMs() > endsAt) {
-        const message =
-          'The turn has not ended in time. Read its execution, or send the message again with the same key.';
-        // Its session has it and runs it some time, for example after the decision that a turn before it waits for.
-        throw outcome === undefined
-          ? new TurnWaits(message)
-          : new PlatformError('service_unavailable', { message });
+        // If its session has it, it runs some time, for example after the decision that a turn before it waits for.
+        throw outcome === 'unknown'
+          ? new PlatformError('service_unavailable', { message: lateMessage })
+          : new TurnWaits(lateMessage);
       }
       await sleep(time, rereadMs);
     }
@@ -97,7 +99,7 @@ export class SessionTurns implements TurnPort {
 
   async outcomeOf(order: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<TurnOutcome | undefined> {
     const known = await this.#outcome(order);
-    return known === 'unknown' || known === 'waiting' ? undefined : known;
+    return typeof known === 'object' ? known : undefined;
   }
 
   async isKnown(order: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<boolean> {
@@ -161,14 +163,19 @@ export class SessionTurns implements TurnPort {
     }
   }
 
-  /** Undefined while the turn runs; `unknown` before any session has it; `waiting` for a person's decision. */
+  /**
+   * Undefined while the turn runs; `unknown` before any session has it; `queued` behind other turns of its session;
+   * `waiting` for a person's decision.
+   */
   async #outcome({
     scope,
     executionId,
-  }: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<TurnOutcome | 'unknown' | 'waiting' | undefined> {
+  }: Pick<TurnOrder, 'scope' | 'executionId'>): Promise<
+    TurnOutcome | 'unknown' | 'waiting' | 'queued' | undefined
+  > {
     const row = await this.#parts.sessions.end(scope, executionId);
     if (row === undefined) return 'unknown';
-    if (row.status === 'waiting') return 'waiting';
+    if (row.status === 'waiting' || row.status === 'queued') return row.status;
     if (row.outcome === null) return undefined;
     return {
       outcome: row.outcome,

@@ -9,9 +9,12 @@ function isSent({ parsed }: LiveTrigger, row: InboxMessage['row']): boolean {
   return row === undefined || !isPolled(parsed);
 }
 
+/** A turn that waits in its session for longer is looked at from time to time, and takes no place of those that run. */
+const oldMs = 3_600_000;
+
 /** The turn that a message asks of its session. */
 export function orderOf(trigger: LiveTrigger, item: InboxMessage): TurnOrder {
-  const { scope, executionId, sessionId, work, attempts, row } = item;
+  const { scope, executionId, sessionId, work, attempts, ageMs, row } = item;
   const { parsed } = trigger;
   return {
     scope,
@@ -40,6 +43,8 @@ export function orderOf(trigger: LiveTrigger, item: InboxMessage): TurnOrder {
     requestId: work.requestId,
     traceparent: work.traceparent,
     isCounted: isSent(trigger, row),
-    isRepeat: attempts > 1,
+    // A claimed message has an age: its turn may have begun, also if the attempt before was taken back.
+    isRepeat: attempts > 1 || ageMs > 0,
+    isOld: ageMs > oldMs,
   };
 }

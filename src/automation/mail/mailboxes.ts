@@ -206,7 +206,7 @@ export class Mailboxes implements TriggerSource<'email'> {
         if (item !== undefined) items.push(item);
       } catch (error) {
         // The next poll finds all of them.
-        if (isOfTheStore(error)) throw error;
+        if (!isOfTheMail(error)) throw error;
         failures.push(error);
         if (tries < triesMax) {
           const position = { ...state, last_uid: uid - 1, slow: { uid, tries } };
@@ -297,9 +297,9 @@ export class Mailboxes implements TriggerSource<'email'> {
   }
 }
 
-/** Whether a later try may succeed, or may have: then it is not the mail that cannot be recorded. */
-function isOfTheStore(error: unknown): boolean {
-  return error instanceof StoreError && (error.retryable || error.failure === 'outcome-unknown');
+/** Whether PostgreSQL refuses a value of the mail. Any other fault may be one of the platform, and meet every mail. */
+function isOfTheMail(error: unknown): boolean {
+  return error instanceof StoreError && error.failure === 'invalid-value';
 }
 
 function stateFor({ config }: MailTrigger, state: MailboxState): MailboxState {

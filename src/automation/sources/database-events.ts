@@ -180,7 +180,15 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
     const items = await this.#parts.store.inTenant(scope, async (tx) => {
       const dueAt = new Date(nowMs + (more ? 0 : config.poll_ms));
       if (!(await moveOn(scope, tx, triggerId, { before: source.state, state, dueAt }))) return [];
-      return this.#keep(scope, tx, triggerId, config, keys, found, new Set(before.last));
+      return this.#keep(
+        scope,
+        tx,
+        triggerId,
+        config,
+        keys,
+        found,
+        new Set([...(before.last ?? []), ...(before.passed?.keys ?? [])]),
+      );
     });
     return { items, more };
   }

@@ -29,6 +29,8 @@ export const eventState = z.object({
   after: z.array(z.string()).optional(),
   /** The keys of the rows with this cursor, kept while the cursor stays: a table may be quiet for years. */
   last: z.array(z.string()).optional(),
+  /** Those of a cursor that was left, while a sweep may still begin there: their records may have expired. */
+  passed: z.object({ cursor: z.string(), keys: z.array(z.string()) }).optional(),
   /** Where an unfinished sweep continues. */
   sweep: placeShape.optional(),
   /** When the unfinished sweep began. */
@@ -92,8 +94,22 @@ export function stateAfter(
   const moved =
     read.rows.length === 0 ? {} : { cursor: end.cursor, after: end.after, last: lastOf(end, read) };
   const after = { ...rest, ...moved, ...(read.more ? {} : { born: read.born }) };
-  if (!sweeps) return after;
-  return { ...after, marks: marksWith(after, nowMs, beganMs), swept_ms: nowMs, swept_from_ms: beganMs };
+  const passed = passedBy(state, after);
+  if (!sweeps) return { ...after, passed };
+  return {
+    ...after,
+    passed,
+    marks: marksWith(after, nowMs, beganMs),
+    swept_ms: nowMs,
+    swept_from_ms: beganMs,
+  };
+}
+
+function passedBy(before: EventState, after: EventState): EventState['passed'] {
+  const { passed, cursor, last, marks = [] } = before;
+  if (marks.some((mark) => mark.cursor === passed?.cursor)) return passed;
+  const isLeft = typeof cursor === 'string' && cursor !== after.cursor && last !== undefined;
+  return isLeft ? { cursor, keys: last } : undefined;
 }
 
 /** With very many rows of one cursor, the next poll starts after those read; a few are simply read again. */

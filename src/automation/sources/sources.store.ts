@@ -17,6 +17,10 @@ export interface Arming {
   readonly dueAt: Date | undefined;
 }
 
+/**
+ * A position that is replaced stays beside the new one until something was read there, and comes back with its `about`: an
+ * owner who corrects a wrong host at once loses nothing.
+ */
 export async function armSource(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -28,8 +32,14 @@ export async function armSource(
     insert into trigger_sources as s (tenant_id, trigger_id, kind, state, due_at)
     values (${tenantId}, ${triggerId}, ${kind}, ${json}::jsonb, ${due})
     on conflict (tenant_id, trigger_id) do update
-      set state = case when ${state !== undefined} or s.state -> 'about' <> excluded.state -> 'about'
-          then excluded.state
+      set state = case
+          when ${state !== undefined} then excluded.state
+          when s.state -> 'about' <> excluded.state -> 'about' and not s.state ? 'validity'
+              and s.state -> 'former' -> 'about' = excluded.state -> 'about'
+            then (s.state -> 'former') || jsonb_build_object('revision', excluded.state -> 'revision')
+          when s.state -> 'about' <> excluded.state -> 'about'
+            then excluded.state || jsonb_build_object('former',
+              case when s.state ? 'validity' then s.state else coalesce(s.state -> 'former', s.state) end)
           else s.state || jsonb_build_object('revision', excluded.state -> 'revision') end,
         due_at = excluded.due_at, failures = 0, last_error = null`);
 }
@@ -67,6 +77,9 @@ const dueRow = z.object({
 });
 export type DueSource = z.output<typeof dueRow>;
 
+/** Those among which tenants take turns: a tenant has at most 2,000, and each sweep reads and sorts them. */
+const rankedMax = 10_000;
+
 /**
  * Due sources: the one of each tenant that is due for longest first, then the next of each. Of those that stay with a
  * node, the ones that it has not polled in time; `atOnce` names the others.
@@ -80,12 +93,14 @@ export function dueSources(
   }: { readonly atOnce: readonly TriggerType[]; readonly lateMs: number; readonly rowsMax: number },
 ): Promise<readonly DueSource[]> {
   return tx.any(sql.type(dueRow)`
-    with due as (
-      select tenant_id, trigger_id, kind, due_at, row_number() over (partition by tenant_id order by due_at) as turn
-      from trigger_sources
+    with oldest as (
+      select tenant_id, trigger_id, kind, due_at from trigger_sources
       -- Asked once, so that the index on the due time bounds what is read.
       where due_at <= (select clock_timestamp())
         and (kind = any(${sql.array([...atOnce], 'text')}) or due_at <= clock_timestamp() - ${lateMs} * interval '1 millisecond')
+      order by due_at limit ${rankedMax}
+    ), due as (
+      select *, row_number() over (partition by tenant_id order by due_at) as turn from oldest
     )
     select tenant_id, trigger_id, kind from due order by turn, due_at limit ${rowsMax}`);
 }

@@ -49,6 +49,8 @@ export interface TurnOrder {
   readonly isCounted: boolean;
   /** Whether the order may have been submitted before. */
   readonly isRepeat: boolean;
+  /** Its message was accepted more than an hour ago. */
+  readonly isOld: boolean;
 }
 
 /** Images and files of a message that is about to be accepted. */

@@ -12,6 +12,8 @@ import { type EventText, textOf } from './turn-log.js';
 
 /** Above this, reading from the actor pauses until the client has taken some of the queue. */
 const queueBytesMax = 1024 * 1024;
+/** For an answer of some megabytes over a slow connection. */
+const greatEventMs = 60_000;
 /** The stream of a turn that waits for a person stays open this long; its client continues it later. */
 const waitingMs = 5 * 60_000;
 /** How long an owner may stay silent after the turn's deadline. */
@@ -100,11 +102,13 @@ export class EventPump {
       for await (const { events, barrier, deadlineInMs, elsewhere } of source.events) {
         if (elsewhere) return await this.#readStored(source);
         if (barrier > 0) this.#dropText();
+        const isBehind = this.#writing !== undefined;
         for (const event of events) this.#enqueue(textOf(event));
         if (deadlineInMs > 0) this.#watchDeadline(deadlineInMs);
         // The events of a barrier's message may be shown, but only before the owner confirms the change. And nothing is
-        // read while the queue is full, not even a barrier.
-        if ((barrier > 0 || this.#queuedBytes > queueBytesMax) && !(await this.#flushedInTime())) {
+        // read while the queue is full, not even a barrier; a client that was not behind has longer for one great event.
+        const boundMs = barrier > 0 || isBehind ? passingMs : greatEventMs;
+        if ((barrier > 0 || this.#queuedBytes > queueBytesMax) && !(await this.#flushedWithin(boundMs))) {
           // The connection holds text that a person retracts, or may have retracted.
           this.#writer.cut?.();
           return 'broken';
@@ -161,9 +165,9 @@ export class EventPump {
     while (this.#writing !== undefined) await this.#writing;
   }
 
-  #flushedInTime(): Promise<boolean> {
+  #flushedWithin(boundMs: number): Promise<boolean> {
     const flushed = this.#flushed().then(() => true);
-    return within(this.#time, passingMs, flushed, () => false);
+    return within(this.#time, boundMs, flushed, () => false);
   }
 
   #dropText(): void {

@@ -12,8 +12,9 @@ interface Share {
 
 /**
  * The bytes of bodies that this node holds: those of requests from their arrival until they are parsed, or until the answer
- * if the operation takes them raw, and those of large answers until their clients have taken them. There is a limit per client and one for the node. At the limit of the node, a body of the
- * client with the most bytes is evicted, so that a few clients that send slowly cannot shut out the others.
+ * if the operation takes them raw, and those of large answers until their clients have taken them. There is a limit per
+ * client and one for the node. At the limit of the node, a body of the client with the most bytes is evicted, so that a few
+ * slow clients cannot shut out the others.
  */
 export class BodyBudget {
   readonly #perClient: number;

@@ -6,7 +6,7 @@ import type { BodyRules, RateFigures, StreamWriter } from '../operations/index.j
 import { addressGroup } from '../../kernel/address.js';
 import type { BodyBudget } from './body-budget.js';
 import { IncomingBody } from './incoming-body.js';
-import { largeAnswerBytes, sendLarge } from './large-answer.js';
+import { isLarge, sendLarge } from './large-answer.js';
 import { linger, restOf } from './lingering.js';
 import type { Handshake, OpenSocket } from './sockets.js';
 
@@ -182,8 +182,7 @@ export class Exchange {
       const rest = restOf(this.#body, status);
       if (rest === 'long' || closes) return this.#sendAndLinger(this.#body, status, head, body);
     }
-    if (body.length >= largeAnswerBytes && !closes && this.head.method !== 'HEAD')
-      return this.#sendLarge(status, head, body);
+    if (isLarge(body) && this.head.method !== 'HEAD') return this.#sendLarge(status, head, body, closes);
     this.#response.cork(() => {
       this.#writeHead(status, head);
       if (this.head.method === 'HEAD') this.#endHead(Buffer.byteLength(body), closes);
@@ -212,13 +211,14 @@ export class Exchange {
     );
   }
 
-  #sendLarge(status: number, head: ReplyHead, body: string | Uint8Array): void {
+  #sendLarge(status: number, head: ReplyHead, body: string | Uint8Array, closes: boolean): void {
     this.#answered = true;
     const answer = {
       body:
         typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.length),
       budget: this.#unsentAnswers,
       client: addressGroup(this.head.address),
+      isLast: closes,
     };
     this.#stopSending = sendLarge(
       this.#response,

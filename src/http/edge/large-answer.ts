@@ -2,13 +2,21 @@ import type { HttpResponse } from 'uWebSockets.js';
 import type { BodyBudget, HeldBody } from './body-budget.js';
 
 /** Of a shorter answer the native side keeps what the socket does not take at once. */
-export const largeAnswerBytes = 256 * 1024;
+const largeAnswerBytes = 256 * 1024;
+const bytesOfCharacterMax = 3;
+
+export function isLarge(body: string | Uint8Array): boolean {
+  if (typeof body !== 'string') return body.length >= largeAnswerBytes;
+  return body.length * bytesOfCharacterMax >= largeAnswerBytes && Buffer.byteLength(body) >= largeAnswerBytes;
+}
 
 interface LargeAnswer {
   readonly body: Buffer;
   readonly budget: BodyBudget;
   /** Whose share of the budget it takes. */
   readonly client: string;
+  /** The connection takes no further request; the native idle time closes it. */
+  readonly isLast: boolean;
 }
 
 /**
@@ -18,13 +26,17 @@ interface LargeAnswer {
  */
 export function sendLarge(
   response: HttpResponse,
-  { body, budget, client }: LargeAnswer,
+  { body, budget, client, isLast }: LargeAnswer,
   writeHead: () => void,
   finished: () => void,
 ): () => void {
   let isOver = false;
   response.cork(() => {
     writeHead();
+    if (isLast) {
+      response.writeHeader('Connection', 'close');
+      response.pause();
+    }
     [, isOver] = response.tryEnd(body, body.length);
   });
   if (isOver) {

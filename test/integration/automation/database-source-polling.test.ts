@@ -280,7 +280,9 @@ for (const [quiet, sinceLook] of [
       const since = sinceLook === '1 day' ? day : 15_000;
       await owner.query('delete from trigger_inbox');
       await owner.query(
-        `update trigger_sources set state = state || jsonb_build_object('swept_ms', (state ->> 'swept_ms')::float8 - $1::float8,
+        `update trigger_sources set state = state || jsonb_build_object(
+        'swept_ms', (state ->> 'swept_ms')::float8 - $1::float8,
+        'swept_from_ms', (state ->> 'swept_from_ms')::float8 - $1::float8,
         'marks', (select jsonb_agg(jsonb_build_object('at', (m ->> 'at')::float8 - $2::float8, 'cursor', m -> 'cursor'))
           from jsonb_array_elements(state -> 'marks') m))
         where tenant_id = $3`,
@@ -291,6 +293,17 @@ for (const [quiet, sinceLook] of [
       await shop.client.query("insert into visits values (4, '2026-05-02')");
       await look();
       t.deepEqual(found.slice(3), ['4']);
+      // The next sweep begins at the cursor that this row leaves.
+      await owner.query('delete from trigger_inbox');
+      await shop.client.query("insert into visits values (5, '2026-05-03')");
+      await look();
+      await owner.query(
+        `update trigger_sources set state = state || jsonb_build_object('swept_ms', (state ->> 'swept_ms')::float8 - 15000)
+        where tenant_id = $1`,
+        [scope.tenantId],
+      );
+      await look();
+      t.deepEqual(found.slice(3), ['4', '5']);
     },
   );
 }

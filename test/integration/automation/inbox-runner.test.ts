@@ -201,6 +201,20 @@ const late: readonly {
     ends: false,
   },
   {
+    what: 'whose turn its session has is put off, although the tenant has no tokens left',
+    ageMs: 60_000,
+    isKnown: true,
+    error: new PlatformError('quota_exceeded'),
+    ends: false,
+  },
+  {
+    what: 'that no session has ends when the tenant has no tokens left',
+    ageMs: 60_000,
+    isKnown: false,
+    error: new PlatformError('quota_exceeded'),
+    ends: true,
+  },
+  {
     what: 'that no session has is given up after an hour',
     ageMs: 3_700_000,
     isKnown: false,

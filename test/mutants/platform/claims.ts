@@ -260,8 +260,8 @@ export const claims = [
       {
         id: 'refused-message-given-up',
         rule: 'A message that its session refuses for now is put off.',
-        find: `    if (item.ageMs < patienceMs) return true;`,
-        replace: `    if (item.ageMs < 0) return true;`,
+        find: `    if (mayBeAccepted && item.ageMs < patienceMs) return true;`,
+        replace: `    if (mayBeAccepted && item.ageMs < 0) return true;`,
         tests: ['test/integration/automation/inbox-runner.test.ts'],
       },
       {

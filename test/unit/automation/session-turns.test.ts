@@ -14,12 +14,16 @@ import { ManualTime } from '../../support/clocks/manual-time.js';
 const hourMs = 3_600_000;
 
 /** Turns whose sessions have this row of it, and whose events end after an hour. */
-function turnsWith(row: { readonly status: string; readonly outcome: null } | undefined) {
+function turnsWith(
+  row: { readonly status: string; readonly outcome: null } | undefined,
+  begun: string[] = [],
+) {
   const time = new ManualTime('2026-05-01T00:00:00Z');
   const parts: unknown = {
     sessions: {
       end: async () => row,
-      begin: async () => {
+      begin: async ({ executionId }: { readonly executionId: string }) => {
+        begun.push(executionId);
         time.advance(hourMs);
         return (async function* () {})();
       },
@@ -42,6 +46,7 @@ const order: Partial<TurnOrder> = {
   deadlineMs: 60_000,
   isCounted: true,
   isRepeat: true,
+  isOld: false,
 };
 
 for (const status of ['queued', 'running']) {
@@ -54,6 +59,16 @@ for (const status of ['queued', 'running']) {
     t.true(await turns.isKnown(order as TurnOrder));
   });
 }
+
+test('a turn that has been queued for long is looked at, and followed no more', async (t) => {
+  const begun: string[] = [];
+  const queued = turnsWith({ status: 'queued', outcome: null }, begun);
+  await t.throwsAsync(queued.runTurn({ ...order, isOld: true } as TurnOrder), { instanceOf: TurnWaits });
+  t.deepEqual(begun, []);
+  const running = turnsWith({ status: 'running', outcome: null }, begun);
+  await t.throwsAsync(running.runTurn({ ...order, isOld: true } as TurnOrder), { instanceOf: TurnWaits });
+  t.is(begun.length, 1, 'a running turn is followed, so that its answer is sent at once');
+});
 
 test('a turn that no session has got in time is refused for now', async (t) => {
   const turns = turnsWith(undefined);

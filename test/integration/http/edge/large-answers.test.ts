@@ -53,6 +53,20 @@ test('large answers arrive whole, and the connection takes further requests', as
   t.is(edge.server.runningRequests, 0);
 });
 
+test('a large answer to the last request of a connection is counted too, and ends the connection', async (t) => {
+  const edge = await startLarge();
+  t.teardown(edge.close);
+  const connection = new RawConnection(t, edge.port);
+  connection.socket.pause();
+  connection.send('GET /bytes HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n');
+  await eventually(() => edge.server.unsentAnswers.bytes === length, { what: 'it is counted' });
+  connection.socket.resume();
+  await connection.ended('a connection after its last answer');
+  t.true(connection.received.length > length);
+  t.regex(connection.received.slice(0, 1_000), /^connection: close\r$/im);
+  t.is(edge.server.unsentAnswers.bytes, 0);
+});
+
 test('what clients have not taken of large answers is bounded, and given back', async (t) => {
   const edge = await startLarge({ answerBytesPerAddress: 2 * length });
   t.teardown(edge.close);

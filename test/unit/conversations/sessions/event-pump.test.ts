@@ -211,6 +211,21 @@ test('a client a megabyte behind is cut off before its owner could end a takeove
   t.deepEqual(client.types, ['metadata']);
 });
 
+test('a client that was not behind has longer for one great event', async (t) => {
+  const { client, owner, running, time } = start();
+  const great = { id: 9, event: eventOf('response', 'x'.repeat(2 * 1024 * 1024)) };
+  await owner.say([], { events: [great] });
+  await eventually(() => client.isWaitedFor);
+  time.advance(30_000);
+  t.false(client.isCut);
+  client.isFast = true;
+  client.read();
+  await owner.say(['done']);
+  await owner.end();
+  await running;
+  t.deepEqual(client.types, ['response', 'done']);
+});
+
 test('a client whose owner failed is informed under its last sent event, and returns for the rest', async (t) => {
   const { client, owner, running, pump } = start();
   await owner.say(['metadata', 'delta']);
