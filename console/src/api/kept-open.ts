@@ -41,6 +41,7 @@ export async function keepOpen(
       await read();
     } catch (error) {
       if (error instanceof ApiError && finalStatuses.has(error.status)) return;
+      // The view shows that it is not live, and the next attempt may find a node again.
     }
     ends = clock.nowMs() - startedMs >= wellAfterMs ? 1 : ends + 1;
     const most = Math.min(longestPauseMs, firstPauseMs * 2 ** (ends - 1));
