@@ -17,7 +17,7 @@ const steps = [
   ['types of the widget', process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'widget']],
   ['lint', 'npx', ['oxlint', '--deny-warnings']],
 ];
-const fastTests = ['dist/test/tidy.test.js', 'dist/test/tables.test.js', 'dist/test/unit/**/*.test.js'];
+const fastTests = ['dist/test/tidy.test.js', 'dist/test/tables.test.js', 'dist/test/unit'];
 if (process.argv.includes('--fast'))
   steps.push(['tests', process.execPath, ['scripts/test.mjs', ...fastTests]]);
 else if (!process.argv.includes('--without-tests'))

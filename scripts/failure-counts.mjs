@@ -1,24 +1,10 @@
 // Counts the failures of many runs of the tests, by file and title.
-import { readdirSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
+import { declarationOf } from './test-files.mjs';
 
 const failuresMax = 100;
 const linesOfOneMax = 3;
 const separator = ' › ';
-
-/**
- * The test files at these places, each a file or a folder.
- * @param {string[]} places
- */
-export function testFiles(places) {
-  const files = places.flatMap((place) => {
-    if (statSync(place, { throwIfNoEntry: false })?.isDirectory() !== true) return [place];
-    return readdirSync(place, { recursive: true, encoding: 'utf8' }).map((name) => join(place, name));
-  });
-  return [...new Set(files)]
-    .filter((file) => file.endsWith('.test.js') && statSync(file, { throwIfNoEntry: false })?.isFile())
-    .toSorted((one, other) => (one < other ? -1 : 1));
-}
 
 /** The folder that holds all files; ava leaves it out of the titles. */
 function commonFolder(files) {
@@ -77,7 +63,8 @@ export class FailureCounts {
     const named = this.#files.find(
       (file) => title.includes(file) || title.includes(file.split('/').slice(2).join('/')),
     );
-    return { file: named ?? 'no file', title };
+    if (named !== undefined) return { file: named, title };
+    return declarationOf(this.#files, title) ?? { file: 'no file', title };
   }
 
   /** Every failure with its count, the most frequent first. */

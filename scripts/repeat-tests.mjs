@@ -6,7 +6,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from './build.mjs';
-import { FailureCounts, testFiles } from './failure-counts.mjs';
+import { FailureCounts } from './failure-counts.mjs';
+import { testFiles } from './test-files.mjs';
 import { TestSummary } from './test-summary.mjs';
 
 const { times, load, places } = readArguments();

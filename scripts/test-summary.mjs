@@ -1,5 +1,6 @@
 // Summarizes ava's output: the counts and the failures. It comes last, because logs are often truncated to their end.
 import { stripVTControlCharacters } from 'node:util';
+import { declarationOf } from './test-files.mjs';
 
 /** Lines that report a failure, besides those that start with a cross. */
 const alarms =
@@ -17,6 +18,18 @@ export class TestSummary {
   /** The failure that the current lines belong to: the last one reported, or below the line the one with that title. */
   #open;
   #atEnd = false;
+  #files;
+
+  /** @param {readonly string[]} [files] the test files of the run, to name those that failed */
+  constructor(files = []) {
+    this.#files = files;
+  }
+
+  /** Another run of ava begins, whose output follows. */
+  begin() {
+    this.#atEnd = false;
+    this.#open = undefined;
+  }
 
   /** Processes one line of ava's output. */
   take(line) {
@@ -53,7 +66,11 @@ export class TestSummary {
     if (this.#failures.length === 0) return '';
     const shown = this.#failures.slice(0, failuresMax);
     const rest = this.#failures.length - shown.length;
-    const lines = shown.flatMap(({ text, more }) => [text, ...more.map((line) => `    ${line}`)]);
+    const lines = shown.flatMap(({ text, title, more }) => {
+      const place = declarationOf(this.#files, title ?? '');
+      const notes = place === undefined ? more : [`in ${place.file}`, ...more];
+      return [text, ...notes.map((line) => `    ${line}`)];
+    });
     return ['', '── failed', ...lines, ...(rest > 0 ? [`and ${rest} more`] : []), ''].join('\n');
   }
 }

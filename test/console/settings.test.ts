@@ -59,6 +59,7 @@ test.serial('budget and retention of a tenant are changed', async (t) => {
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   const cdp = await page.createCDPSession();
   await cdp.send('Browser.setDownloadBehavior', {
+    browserContextId: page.browserContext().id ?? '',
     behavior: 'allowAndName',
     downloadPath: folder,
     eventsEnabled: true,

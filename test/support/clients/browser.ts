@@ -1,6 +1,6 @@
 // A real browser without a window.
 import { basename } from 'node:path';
-import { launch, type Page } from 'puppeteer-core';
+import { type Browser, type BrowserContext, launch, type Page } from 'puppeteer-core';
 import { installedProgram } from '../servers/installed-program.js';
 
 /** The same engine without the user interface, whose processes take most of the time of a start. */
@@ -13,8 +13,52 @@ interface AtEnd {
   teardown(work: () => Promise<void>): void;
 }
 
-/** An empty page of a browser that ends with the test. */
+/**
+ * An empty page that ends with the test. The pages of a process share a browser, whose start takes seconds, and no
+ * cookie or store.
+ */
 export async function openBrowser(t: AtEnd): Promise<Page> {
+  const context = await enterBrowser();
+  t.teardown(async () => {
+    await context.close();
+    await leaveBrowser();
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  t.teardown(async () => {
+    if (t.passed === false) t.log?.(await describe(page));
+  });
+  return page;
+}
+
+let started: Promise<Browser> | undefined;
+let pages = 0;
+/** The next test of the process begins within this. */
+const idleMs = 1_000;
+
+async function enterBrowser(): Promise<BrowserContext> {
+  pages += 1;
+  try {
+    started ??= start();
+    return await (await started).createBrowserContext();
+  } catch (error) {
+    await leaveBrowser();
+    throw error;
+  }
+}
+
+/** Ends the browser if no page follows: the process could not end before it. */
+async function leaveBrowser(): Promise<void> {
+  pages -= 1;
+  setTimeout(() => {
+    if (pages > 0 || started === undefined) return;
+    const ending = started;
+    started = undefined;
+    void ending.then((browser) => browser.close());
+  }, idleMs);
+}
+
+async function start(): Promise<Browser> {
   const executablePath = installedProgram({
     names: [...shells, 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
     debianPackage: 'chromium',
@@ -30,13 +74,9 @@ export async function openBrowser(t: AtEnd): Promise<Page> {
     timeout: 90_000,
     protocolTimeout: 90_000,
   });
-  t.teardown(() => browser.close());
-  const page = await browser.newPage();
-  page.setDefaultTimeout(60_000);
-  t.teardown(async () => {
-    if (t.passed === false) t.log?.(await describe(page));
-  });
-  return page;
+  // One that crashed is not the next test's.
+  browser.once('disconnected', () => (started = undefined));
+  return browser;
 }
 
 /** What a failed test leaves on the screen: a wait that ended says only how long it was. */

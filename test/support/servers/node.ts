@@ -8,6 +8,7 @@ import { nodeLimits, type NodeParts, type RunningNode, startNode } from '../../.
 import type { Bootstrap } from '../../../src/app/seed/index.js';
 import { Client } from '../clients/client.js';
 import { createDatabase } from '../database/database.js';
+import { type PlaceUser, takePlace } from './places.js';
 
 /** What a test of one tenant needs of a node. The node may serve other tests at the same time. */
 export interface TenantNode {
@@ -58,9 +59,10 @@ const masterKey = Buffer.alloc(32, 7).toString('base64');
 
 /** A whole node in this process, with a database of its own and the demo tenant. */
 export async function startTestNode(
-  t: { teardown(fn: () => Promise<void>): void },
+  t: PlaceUser & { teardown(fn: () => Promise<void>): void },
   options: TestNodeOptions = {},
 ): Promise<TestNode> {
+  await takePlace(t);
   const databaseUrl = options.databaseUrl ?? (await createDatabase(t)).url;
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'troupe-test-')));
   if (options.dataDir === undefined) t.teardown(() => rm(dataDir, { recursive: true, force: true }));

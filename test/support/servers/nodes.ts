@@ -128,32 +128,37 @@ async function awaitMembers(node: NodeProcess, count: number): Promise<void> {
   });
 }
 
+const program = 'dist/test/support/servers/node-program.js';
+/** The same as few files, which a run of many tests makes. */
+const bundled = process.env['TROUPE_TEST_NODE'];
+
 async function startNode(
   name: string,
   environment: Readonly<Record<string, string>>,
   tree: string | undefined,
 ): Promise<NodeProcess> {
-  const program = runProgram('dist/test/support/servers/node-program.js', ['serve'], environment, tree);
+  const script = tree === undefined && bundled !== undefined ? bundled : program;
+  const running = runProgram(script, ['serve'], environment, tree);
   const url = await eventually(
     () => {
-      if (program.process.exitCode !== null) throw new Error(`a node did not start: ${program.output()}`);
-      return /"url":"([^"]+)","msg":"serving"/.exec(program.output())?.[1];
+      if (running.process.exitCode !== null) throw new Error(`a node did not start: ${running.output()}`);
+      return /"url":"([^"]+)","msg":"serving"/.exec(running.output())?.[1];
     },
     { ...patience, what: 'a node serves' },
   ).catch((error: unknown) => {
-    program.process.kill('SIGKILL');
+    running.process.kill('SIGKILL');
     throw error;
   });
   const end = (signal: NodeJS.Signals): Promise<number | string> => {
-    if (program.process.exitCode === null && program.process.signalCode === null)
-      program.process.kill(signal);
-    return program.ended;
+    if (running.process.exitCode === null && running.process.signalCode === null)
+      running.process.kill(signal);
+    return running.ended;
   };
   return {
     name,
     url,
-    program,
-    pid: program.process.pid ?? 0,
+    program: running,
+    pid: running.process.pid ?? 0,
     client: new Client(url, new OperationTable([])),
     kill: async () => void (await end('SIGKILL')),
     stop: () => end('SIGTERM'),

@@ -10,6 +10,7 @@ import {
   type TestNode,
   type TestNodeOptions,
 } from './node.js';
+import { type PlaceUser, takePlace } from './places.js';
 
 interface AtEnd {
   teardown(fn: () => Promise<void>): void;
@@ -19,37 +20,70 @@ interface AtEnd {
 export type NodeOptions = (atEnd: AtEnd) => TestNodeOptions | Promise<TestNodeOptions>;
 
 export interface SharedNode {
-  /** The node as a new tenant sees it, with an owner, a key, an agent and a client address of its own. */
-  tenant(t: { readonly title: string }): Promise<TenantNode>;
+  /**
+   * The node as a new tenant sees it, with an owner, a key, an agent and a client address of its own. A test waits until
+   * few others use the node.
+   */
+  tenant(t: PlaceUser & { readonly title: string }): Promise<TenantNode>;
 }
 
 /**
  * Starts the node before the first test and stops it after the last. The tests of the file share its database, log,
  * clock and settings: a test that changes one of these, or counts what all tenants have, starts a node of its own.
+ * Files without options that run in one process have one node together.
  */
-export function sharedNode<Context>(test: TestFn<Context>, options: NodeOptions = () => ({})): SharedNode {
-  const endings: (() => Promise<void>)[] = [];
+export function sharedNode<Context>(test: TestFn<Context>, options?: NodeOptions): SharedNode {
+  const use = options === undefined ? (plain ??= new NodeUse()) : new NodeUse(options);
+  use.files += 1;
   let node: TestNode | undefined;
   test.serial.before('the node of this file', async () => {
-    const atEnd = { teardown: (fn: () => Promise<void>) => void endings.push(fn) };
-    const { environment, ...others } = await options(atEnd);
-    node = await startTestNode(
-      atEnd,
-      // So that each tenant has an address, and limits of addresses do not couple tests.
-      { ...others, environment: { TROUPE_TRUSTED_PROXIES: '127.0.0.0/8', ...environment } },
-    );
+    node = await use.start();
   });
-  test.serial.after.always('the node of this file is stopped', async () => {
-    for (const ending of endings.toReversed()) await ending();
-  });
+  test.serial.after.always('the node of this file is stopped', () => use.leave());
   return {
-    async tenant({ title }) {
+    async tenant(t) {
       if (node === undefined) throw new Error('The node is there once the hooks run');
-      return tenantOf(node, title);
+      await takePlace(t);
+      return tenantOf(node, t.title);
     },
   };
 }
 
+/** A node from the first file that uses it until the last has left. */
+class NodeUse {
+  /** That have not left. */
+  files = 0;
+  readonly #options: NodeOptions;
+  readonly #endings: (() => Promise<void>)[] = [];
+  #started?: Promise<TestNode>;
+
+  constructor(options: NodeOptions = () => ({})) {
+    this.#options = options;
+  }
+
+  start(): Promise<TestNode> {
+    this.#started ??= this.#start();
+    return this.#started;
+  }
+
+  async leave(): Promise<void> {
+    this.files -= 1;
+    if (this.files > 0) return;
+    for (const ending of this.#endings.toReversed()) await ending();
+  }
+
+  async #start(): Promise<TestNode> {
+    const atEnd = { teardown: (fn: () => Promise<void>) => void this.#endings.push(fn) };
+    const { environment, ...others } = await this.#options(atEnd);
+    return startTestNode(
+      atEnd,
+      // So that each tenant has an address, and limits of addresses do not couple tests.
+      { ...others, environment: { TROUPE_TRUSTED_PROXIES: '127.0.0.0/8', ...environment } },
+    );
+  }
+}
+
+let plain: NodeUse | undefined;
 let tenants = 0;
 
 /** The node as a new tenant sees it. */

@@ -106,7 +106,7 @@ test('a stamp in the batch is told to its own caller alone, and is passed over w
   t.like(answers[0], { outcome: 'busy', process: 'p1' });
 });
 
-test('a row that another transaction locks delays its own actor alone', async (t) => {
+test('a row that another transaction locks delays the activation of its own actor alone', async (t) => {
   const store = openNarrow(t);
   const [locked, ...others] = Array.from({ length: 6 }, () => counterAddress());
   if (locked === undefined) return t.fail();
