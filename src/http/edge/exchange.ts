@@ -1,10 +1,10 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import type { Time } from '../../../cluster/index.js';
+import type { ByteBudget } from '../../kernel/byte-budget.js';
 import { type LeaveSignal, LeaveController } from '../../kernel/leave-signal.js';
 import { errorKinds, PlatformError } from '../../kernel/errors.js';
 import type { BodyRules, RateFigures, StreamWriter } from '../operations/index.js';
 import { addressGroup } from '../../kernel/address.js';
-import type { BodyBudget } from './body-budget.js';
 import { IncomingBody } from './incoming-body.js';
 import { isLarge, sendLarge } from './large-answer.js';
 import { linger, restOf } from './lingering.js';
@@ -42,7 +42,7 @@ export interface RequestHead {
 export interface ExchangeParts {
   readonly time: Time;
   /** Large answers that their clients have not taken yet. */
-  readonly unsentAnswers: BodyBudget;
+  readonly unsentAnswers: ByteBudget;
 }
 
 /**
@@ -61,7 +61,7 @@ export class Exchange {
   #paused = false;
   #wake: (() => void) | undefined;
   readonly #time: Time;
-  readonly #unsentAnswers: BodyBudget;
+  readonly #unsentAnswers: ByteBudget;
   #body: IncomingBody | undefined;
   #stopSending: (() => void) | undefined;
   /** The answer has started, while the rest of a refused body or the client is still being waited for. */
@@ -134,7 +134,7 @@ export class Exchange {
    * Reads the whole body; rejects as soon as there is a reason. Must be called in the tick of the request: the native side
    * delivers the first bytes right after it.
    */
-  readBody(rules: BodyRules, budget: BodyBudget): Promise<Uint8Array> {
+  readBody(rules: BodyRules, budget: ByteBudget): Promise<Uint8Array> {
     const { contentLength, isChunked, address } = this.head;
     const client = addressGroup(address);
     const body = new IncomingBody({ rules, contentLength, isChunked, budget, client, time: this.#time });

@@ -1,15 +1,15 @@
 import type { Time } from '../../../cluster/index.js';
+import type { ByteBudget, ByteHolder } from '../../kernel/byte-budget.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { type BodyRules, JsonSize, refuseOversized } from '../operations/index.js';
 import { BodyBlocks } from './body-blocks.js';
-import type { BodyBudget, HeldBody } from './body-budget.js';
 
 export interface BodyTerms {
   readonly rules: BodyRules;
   /** The declared length; 0 if there is none. */
   readonly contentLength: number;
   readonly isChunked: boolean;
-  readonly budget: BodyBudget;
+  readonly budget: ByteBudget;
   /** The client that the bytes count for in the budget. */
   readonly client: string;
   readonly time: Pick<Time, 'soon'>;
@@ -25,14 +25,13 @@ export interface RestListener {
  * The body of one request, as the native side delivers it. The bytes are kept until they are read; after a refusal,
  * further bytes are counted and dropped.
  */
-export class IncomingBody implements HeldBody {
+export class IncomingBody implements ByteHolder {
   /** The whole body; rejects as soon as there is a reason to refuse it. */
   readonly bytes: Promise<Uint8Array>;
   readonly #terms: BodyTerms;
   readonly #size: JsonSize | undefined;
   #blocks: BodyBlocks | undefined = new BodyBlocks();
   #received = 0;
-  #held = 0;
   #hasEnded = false;
   #resolve: (bytes: Uint8Array) => void = () => undefined;
   #reject: (error: unknown) => void = () => undefined;
@@ -75,7 +74,6 @@ export class IncomingBody implements HeldBody {
     if (this.#received > rules.maxBytes) return this.fail(tooLarge(rules.maxBytes));
     const growth = blocks.growthFor(piece.length);
     if (growth > 0 && !budget.hold(client, this, growth)) return this.fail(noRoom());
-    this.#held += growth;
     try {
       if (this.#size !== undefined) refuseOversized(this.#size, piece);
     } catch (error) {
@@ -84,7 +82,8 @@ export class IncomingBody implements HeldBody {
     // The native memory is valid only during this call, so the bytes are copied.
     blocks.add(piece);
     if (!isLast) return;
-    budget.arrived(client, this);
+    // It is parsed next.
+    budget.keep(client, this);
     // Parsers disagree on where a chunked body ends. The native side reads the bytes behind it as the next request as soon
     // as this call returns; while this request has no answer, that closes the connection.
     const whole = blocks.whole();
@@ -106,8 +105,7 @@ export class IncomingBody implements HeldBody {
   drop(): void {
     this.#blocks = undefined;
     const { budget, client } = this.#terms;
-    if (this.#held > 0) budget.free(client, this, this.#held);
-    this.#held = 0;
+    budget.free(client, this);
   }
 
   /** Reports the bytes that arrive after a refusal. */

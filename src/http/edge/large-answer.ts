@@ -1,5 +1,5 @@
 import type { HttpResponse } from 'uWebSockets.js';
-import type { BodyBudget, HeldBody } from './body-budget.js';
+import type { ByteBudget, ByteHolder } from '../../kernel/byte-budget.js';
 
 /** Of a shorter answer the native side keeps what the socket does not take at once. */
 const largeAnswerBytes = 256 * 1024;
@@ -12,7 +12,7 @@ export function isLarge(body: string | Uint8Array): boolean {
 
 interface LargeAnswer {
   readonly body: Buffer;
-  readonly budget: BodyBudget;
+  readonly budget: ByteBudget;
   /** Whose share of the budget it takes. */
   readonly client: string;
   /** The connection takes no further request; the native idle time closes it. */
@@ -46,9 +46,9 @@ export function sendLarge(
   const stop = (): void => {
     if (isOver) return;
     isOver = true;
-    budget.free(client, held, body.length);
+    budget.free(client, held);
   };
-  const held: HeldBody = {
+  const held: ByteHolder = {
     evict: () => {
       stop();
       response.close();

@@ -1,10 +1,10 @@
-import type { BodyBudget } from './body-budget.js';
+import type { ByteBudget } from '../../kernel/byte-budget.js';
 import type { Connections } from './connections.js';
 
 /** The metrics of the HTTP server, in the Prometheus text format. */
 export function edgeMeasures(edge: {
   readonly connections: Connections;
-  readonly bodyBudget: BodyBudget;
+  readonly bodyBudget: ByteBudget;
 }): string {
   return [
     ...measure('troupe_http_connections', 'gauge', 'Open connections', edge.connections.size),

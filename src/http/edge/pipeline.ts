@@ -1,3 +1,4 @@
+import type { ByteBudget } from '../../kernel/byte-budget.js';
 import type { Caller } from '../../kernel/caller.js';
 import { type Ready, whenReady, isReady } from '../../kernel/ready.js';
 import type { RequestSpan } from '../../infra/diagnostics/index.js';
@@ -21,7 +22,6 @@ import {
   validQuery,
   type WorkAhead,
 } from '../operations/index.js';
-import type { BodyBudget } from './body-budget.js';
 import { dialectOf } from './error-forms.js';
 import type { Exchange, HeaderList, ReplyHead, RequestHead } from './exchange.js';
 import type { Incoming } from './incoming.js';
@@ -51,7 +51,7 @@ export interface PipelineParts {
   readonly report: (report: RequestReport) => void;
   readonly streams: OpenStreams;
   readonly socketClosed: (head: RequestHead) => void;
-  readonly bodyBudget: BodyBudget;
+  readonly bodyBudget: ByteBudget;
   /** The open sockets. */
   readonly sockets: Set<OpenSocket>;
   /** Maps a failure of a lower layer to an error for the caller; undefined for unexpected failures. */

@@ -1,6 +1,7 @@
 import * as uWS from 'uWebSockets.js';
 import type { HttpRequest, HttpResponse, us_listen_socket } from 'uWebSockets.js';
 import type { Random, Time } from '../../../cluster/index.js';
+import { ByteBudget } from '../../kernel/byte-budget.js';
 import { isLoopbackAddress } from '../../kernel/address.js';
 import { RequestTracing, traceHeaders } from '../../infra/diagnostics/index.js';
 import { PlatformError } from '../../kernel/errors.js';
@@ -9,7 +10,6 @@ import type { OperationTable, PublicKeyUse } from '../operations/index.js';
 import { type Match, type Method, type Operation, publicKeyParameter, Router } from '../operations/index.js';
 import { AddressReader } from './address.js';
 import { defaultBounds, type EdgeBounds } from './bounds.js';
-import { BodyBudget } from './body-budget.js';
 import { Connections } from './connections.js';
 import { CrossOrigin } from './cors.js';
 import { dialectOf, dialectOfPath } from './error-forms.js';
@@ -73,8 +73,8 @@ export class EdgeServer {
   readonly overload: OverloadGuard;
   readonly streams: OpenStreams;
   readonly connections: Connections;
-  readonly bodyBudget: BodyBudget;
-  readonly unsentAnswers: BodyBudget;
+  readonly bodyBudget: ByteBudget;
+  readonly unsentAnswers: ByteBudget;
   readonly #sockets = new Set<OpenSocket>();
   #listening: us_listen_socket | undefined;
   #closing = false;
@@ -99,11 +99,8 @@ export class EdgeServer {
       this.#peers,
       parts.time,
     );
-    this.bodyBudget = new BodyBudget({ perClient: bounds.bodyBytesPerAddress, perNode: bounds.bodyBytes });
-    this.unsentAnswers = new BodyBudget({
-      perClient: bounds.answerBytesPerAddress,
-      perNode: bounds.answerBytes,
-    });
+    this.bodyBudget = new ByteBudget({ each: bounds.bodyBytesPerAddress, all: bounds.bodyBytes });
+    this.unsentAnswers = new ByteBudget({ each: bounds.answerBytesPerAddress, all: bounds.answerBytes });
     this.streams = new OpenStreams(parts.time);
     this.#pipeline = new Pipeline({
       ...parts,
