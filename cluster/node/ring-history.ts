@@ -69,15 +69,28 @@ export class RingHistory {
   }
 }
 
-/** About a millisecond for all slots. */
+/** By owner table and the table before it: the nodes of a simulation share theirs. */
+const counted = new WeakMap<Uint16Array, WeakMap<Uint16Array, number>>();
+
 function movedSlots(ring: Ring, before: Ring): number {
+  const known = counted.get(ring.owners) ?? new WeakMap<Uint16Array, number>();
+  counted.set(ring.owners, known);
+  const moved = known.get(before.owners) ?? countMoved(ring, before);
+  known.set(before.owners, moved);
+  return moved;
+}
+
+/** A quarter of a millisecond for all slots. */
+function countMoved(ring: Ring, before: Ring): number {
+  const owners = ring.owners;
+  const owned = before.owners;
+  // Either has all slots, or none.
+  if (owned.length !== owners.length) return Math.max(owned.length, owners.length);
   const places = new Map(ring.view.members.map(({ process }, index) => [process, index]));
-  const earlier = before.view.members.map(({ process }) => places.get(process) ?? -1);
-  const slots = Math.max(ring.owners.length, before.owners.length);
+  const earlier = Int32Array.from(before.view.members, ({ process }) => places.get(process) ?? -1);
   let moved = 0;
-  for (let slot = 0; slot < slots; slot += 1) {
-    const was = before.owners[slot];
-    if (ring.owners[slot] !== (was === undefined ? -1 : earlier[was])) moved += 1;
+  for (let slot = 0; slot < owners.length; slot += 1) {
+    if (owners[slot] !== earlier[owned[slot] ?? 0]) moved += 1;
   }
   return moved;
 }

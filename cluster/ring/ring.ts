@@ -76,12 +76,14 @@ export class RingBuild {
   step(slots: number): boolean {
     if (this.#view.members.length === 0) this.#next = slotCount;
     const end = Math.min(slotCount, this.#next + slots);
+    // Read once: the loop runs for every slot on every change of view.
+    const [owners, carried, fresh] = [this.#owners, this.#carried, this.#fresh];
+    const before = this.#previous?.owners ?? new Uint16Array(0);
     for (let slot = this.#next; slot < end; slot += 1) {
-      const before = this.#previous?.owners[slot];
-      const held = before === undefined ? -1 : (this.#carried[before] ?? -1);
-      if (held < 0) this.#owners[slot] = this.#best(slot, this.#all, -1);
+      const held = slot < before.length ? (carried[before[slot] ?? 0] ?? -1) : -1;
+      if (held < 0) owners[slot] = this.#best(slot, this.#all, -1);
       // Without new members, a slot with a surviving owner keeps it: only the slots of departed members are drawn.
-      else this.#owners[slot] = this.#fresh.length === 0 ? held : this.#best(slot, this.#fresh, held);
+      else owners[slot] = fresh.length === 0 ? held : this.#best(slot, fresh, held);
     }
     this.#next = Math.max(this.#next, end);
     return this.#next >= slotCount;

@@ -4,6 +4,13 @@ import type { Ring } from './ring.js';
 /** Cached by owner table and member index: each set is needed for every scan of the store, and never changes. */
 const ownedSets = new WeakMap<Uint16Array, SlotSet[]>();
 
+/** How many bits each byte has. */
+const bitCounts = Uint8Array.from({ length: 256 }, (_, byte) => {
+  let count = 0;
+  for (let rest = byte; rest !== 0; rest &= rest - 1) count += 1;
+  return count;
+});
+
 /**
  * Slots as a bitmap of 32 KB. A store finds an owner's rows with `get_bit($1, slot) = 1`; the parameter has the same
  * size for any number of slots.
@@ -25,11 +32,13 @@ export class SlotSet {
   }
 
   static #of(owners: Uint16Array, index: number): SlotSet {
-    const set = new SlotSet();
-    for (let number = 0; number < owners.length; number += 1) {
-      if (owners[number] === index) set.#set(number);
+    const bits = new Uint8Array(slotCount / 8);
+    for (let place = 0, number = 0; number < owners.length; place += 1) {
+      let byte = 0;
+      for (let bit = 1; bit < 256; bit <<= 1, number += 1) if (owners[number] === index) byte |= bit;
+      bits[place] = byte;
     }
-    return set;
+    return new SlotSet(bits);
   }
 
   has(number: Slot): boolean {
@@ -47,7 +56,8 @@ export class SlotSet {
 
   #count(): number {
     let count = 0;
-    for (const byte of this.#bits) for (let rest = byte; rest !== 0; rest &= rest - 1) count += 1;
+    const bits = this.#bits;
+    for (let place = 0; place < bits.length; place += 1) count += bitCounts[bits[place] ?? 0] ?? 0;
     return count;
   }
 
@@ -60,9 +70,5 @@ export class SlotSet {
     for (let number = 0; number < slotCount; number += 1) {
       if (((this.#bits[number >> 3] ?? 0) >> (number & 7)) & 1) yield slot(number);
     }
-  }
-
-  #set(number: number): void {
-    this.#bits[number >> 3] = (this.#bits[number >> 3] ?? 0) | (1 << (number & 7));
   }
 }
