@@ -22,8 +22,11 @@ export const alone = {
   'test/integration/http/edge/slow-answers.test.ts': 'fills memory with answers and bounds it',
   'test/integration/http/edge/slow-clients.test.ts': 'measures memory, and opens thousands of connections',
   'test/integration/infra/egress/fetch.test.ts': 'blocks the event loop with large answers',
+  'test/integration/infra/sandbox/sandbox.test.ts': 'takes what hostile expressions make',
   'test/integration/infra/storage/backup.test.ts': 'starts servers of PostgreSQL',
+  'test/integration/infra/storage/embedded-account.test.ts': 'starts servers of PostgreSQL',
   'test/integration/infra/storage/embedded-postgres.test.ts': 'starts servers of PostgreSQL and kills them',
+  'test/integration/infra/storage/store.test.ts': 'counts on connections that open in time',
 };
 
 /** Files of other kinds are few and take long. */
