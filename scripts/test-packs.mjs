@@ -22,18 +22,19 @@ export const alone = {
   'test/integration/http/edge/slow-answers.test.ts': 'fills memory with answers and bounds it',
   'test/integration/http/edge/slow-clients.test.ts': 'measures memory, and opens thousands of connections',
   'test/integration/infra/egress/fetch.test.ts': 'blocks the event loop with large answers',
-  'test/integration/infra/sandbox/sandbox.test.ts': 'takes what hostile expressions make',
+  'test/integration/infra/sandbox/sandbox.test.ts': 'reads large results of hostile expressions',
   'test/integration/infra/storage/backup.test.ts': 'starts servers of PostgreSQL',
   'test/integration/infra/storage/embedded-account.test.ts': 'starts servers of PostgreSQL',
   'test/integration/infra/storage/embedded-postgres.test.ts': 'starts servers of PostgreSQL and kills them',
-  'test/integration/infra/storage/store.test.ts': 'counts on connections that open in time',
+  'test/integration/infra/storage/store.test.ts':
+    'asserts how connections fail, which a blocked event loop changes',
 };
 
 /** Files of other kinds are few and take long. */
 const shareable = /^test\/(?:unit|integration|console|e2e)\//;
-/** Tests of processes have little in their own, and those that follow each other would delay each other. */
+/** The processes that an end-to-end file starts take the time, so it gains nothing in a pack. */
 const startsProcesses = /\b(?:runProgram|runCommand|startNodes|spawn|fork)\(/;
-/** What stops the event loop of all. */
+/** Calls that block the event loop, which the other files of the pack need. */
 const blocks = /\b(?:spawnSync|execFileSync|execSync|Atomics\.wait)\(/;
 /** Hooks and contexts of a file would be those of its pack; a file that waits while it is loaded declares too late. */
 const unshareable =

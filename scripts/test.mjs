@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { build } from './build.mjs';
 import { slowestTests } from './slowest-tests.mjs';
+import { writePacks } from './test-packs.mjs';
 import { isUnit, planOf } from './test-stages.mjs';
 import { TestSummary } from './test-summary.mjs';
 
@@ -28,9 +29,10 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   });
 }
 
-const { files, stages } = planned(process.argv.slice(2));
+const { files, packs, stages } = planned(process.argv.slice(2));
+if (packs.length > 0) writePacks(packs);
 const database = await databaseFor(stages.flat());
-const node = stages.length > 1 ? { TROUPE_TEST_NODE: await bundled() } : {};
+const node = packs.length > 0 ? { TROUPE_TEST_NODE: await bundled() } : {};
 const notes = join(mkdtempSync(join(tmpdir(), 'troupe-test-times-')), 'times');
 writeFileSync(notes, '');
 const summary = new TestSummary(files);

@@ -24,6 +24,14 @@ const { testFiles, declarationOf } = await moduleOf<{
   ): { readonly file: string; readonly title: string } | undefined;
 }>('test-files.mjs');
 
+const { planOf } = await moduleOf<{
+  planOf(words: readonly string[]): {
+    readonly files: readonly string[];
+    readonly packs: readonly Pack[];
+    readonly stages: readonly (readonly string[])[];
+  };
+}>('test-stages.mjs');
+
 const all = testFiles(['dist/test']);
 const packs = packsOf(all, 6);
 const packOf = (file: string): Pack | undefined => packs.find(({ files }) => files.includes(file));
@@ -56,6 +64,27 @@ test('the list of files that are alone names files that exist', (t) => {
     Object.keys(alone).filter((file) => !existsSync(file)),
     [],
   );
+});
+
+test('a whole run has a stage for each kind: unit tests first, then integration, then whole nodes', (t) => {
+  const { files, packs: planned, stages } = planOf([]);
+  t.deepEqual(files, all);
+  t.deepEqual(planned.flatMap((pack) => pack.files).toSorted(), [...all].toSorted());
+  t.is(stages.length, 3);
+  const [unit = [], integration = [], nodes = []] = stages;
+  t.true(unit.every((path) => /^dist\/(?:packs|test)\/(?:unit\/|tidy\.|tables\.)/.test(path)));
+  t.true(integration.every((path) => /^dist\/(?:packs|test)\/integration\//.test(path)));
+  t.false(nodes.some((path) => /^dist\/(?:packs|test)\/(?:unit|integration)\//.test(path)));
+});
+
+test('few files run as they are, options and patterns go to ava, and a place without tests is refused', (t) => {
+  const few = ['dist/test/tidy.test.js', 'dist/test/tables.test.js'];
+  t.deepEqual(planOf(few), { files: few.toSorted(), packs: [], stages: [few.toSorted()] });
+  const match = ['dist/test/tidy.test.js', '--match', '*layers*'];
+  t.deepEqual(planOf(match), { files: [], packs: [], stages: [match] });
+  t.throws(() => planOf(['dist/test/nowhere']), {
+    message: /^No test file at dist\/test\/nowhere: name files/,
+  });
 });
 
 test('a failure is led back to the file that declares its test', (t) => {

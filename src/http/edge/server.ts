@@ -73,7 +73,9 @@ export class EdgeServer {
   readonly overload: OverloadGuard;
   readonly streams: OpenStreams;
   readonly connections: Connections;
+  /** Bodies of requests from their arrival until they are parsed, or until the answer if the operation takes them raw. */
   readonly bodyBudget: ByteBudget;
+  /** Large answers until their clients have taken them. */
   readonly unsentAnswers: ByteBudget;
   readonly #sockets = new Set<OpenSocket>();
   #listening: us_listen_socket | undefined;

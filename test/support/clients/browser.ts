@@ -20,8 +20,11 @@ interface AtEnd {
 export async function openBrowser(t: AtEnd): Promise<Page> {
   const context = await enterBrowser();
   t.teardown(async () => {
-    await context.close();
-    await leaveBrowser();
+    try {
+      await context.close();
+    } finally {
+      leaveBrowser();
+    }
   });
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
@@ -39,16 +42,27 @@ const idleMs = 1_000;
 async function enterBrowser(): Promise<BrowserContext> {
   pages += 1;
   try {
-    started ??= start();
-    return await (await started).createBrowserContext();
+    return await (await sharedBrowser()).createBrowserContext();
   } catch (error) {
-    await leaveBrowser();
+    leaveBrowser();
     throw error;
   }
 }
 
+/** A browser that does not start, or crashes, is not that of the next test. */
+function sharedBrowser(): Promise<Browser> {
+  if (started !== undefined) return started;
+  const starting = start();
+  const forget = (): void => {
+    if (started === starting) started = undefined;
+  };
+  started = starting;
+  starting.then((browser) => void browser.once('disconnected', forget), forget);
+  return starting;
+}
+
 /** Ends the browser if no page follows: the process could not end before it. */
-async function leaveBrowser(): Promise<void> {
+function leaveBrowser(): void {
   pages -= 1;
   setTimeout(() => {
     if (pages > 0 || started === undefined) return;
@@ -66,7 +80,7 @@ async function start(): Promise<Browser> {
       'This test needs a real browser: put chromium or google-chrome on the PATH ' +
       '(Debian: apt-get install chromium-headless-shell, or chromium; macOS: brew install chromium; Fedora: dnf install chromium).',
   });
-  const browser = await launch({
+  return launch({
     executablePath,
     headless: shells.includes(basename(executablePath)) ? 'shell' : true,
     // Root has no sandbox, and containers have little shared memory; only pages of the test's own node are opened.
@@ -74,9 +88,6 @@ async function start(): Promise<Browser> {
     timeout: 90_000,
     protocolTimeout: 90_000,
   });
-  // One that crashed is not the next test's.
-  browser.once('disconnected', () => (started = undefined));
-  return browser;
 }
 
 /** What a failed test leaves on the screen: a wait that ended says only how long it was. */
