@@ -111,6 +111,21 @@ test('subjects meet only through their faces', (t) => {
   t.deepEqual(wrong, []);
 });
 
+test('a command that only checks does not wait until a whole node is loaded', (t) => {
+  const eager = new Map(platform.map(({ path, eagerImports }) => [path, eagerImports]));
+  for (const command of ['start', 'serve', 'doctor']) {
+    const loaded = new Set([`src/app/command/${command}.ts`]);
+    for (const path of loaded) for (const target of eager.get(path) ?? []) loaded.add(target);
+    t.deepEqual(
+      [...loaded].filter((path) =>
+        /^src\/(?:app\/(?!command\/|node\/outside)|mcp|automation|conversations)/.test(path),
+      ),
+      [],
+      command,
+    );
+  }
+});
+
 test('no two subjects import each other, directly or by a detour', (t) => {
   const graph = new Map<string, Set<string>>();
   for (const { path, target } of platformImports()) {

@@ -4,7 +4,7 @@ import type { Settings } from '../../kernel/config/index.js';
 import { examineNameServers } from '../../infra/egress/index.js';
 import { examineIssuer } from '../../tenancy/identity/index.js';
 import { examineMailServer } from '../../infra/mail/index.js';
-import { outsideIssuerOf, vendorSettings } from '../node/index.js';
+import { outsideIssuerOf, vendorSettings } from '../node/outside-services.js';
 import { reasonsOf } from './command.js';
 import type { Finding } from './finding.js';
 

@@ -2,7 +2,7 @@
 import type { Settings } from '../../kernel/config/index.js';
 import { type Credential, listVendorModels, type VendorAdapter, VendorError } from '../../llm/index.js';
 import { vendorAccess } from '../../models/calls/index.js';
-import { vendorSettings } from '../node/index.js';
+import { vendorSettings } from '../node/outside-services.js';
 import { reasonsOf } from './command.js';
 import type { Finding } from './finding.js';
 

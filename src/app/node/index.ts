@@ -6,7 +6,6 @@ export {
   type NodeEnvironment,
   type NodeLimits,
 } from './node-environment.js';
-export { outsideIssuerOf, vendorSettings } from './outside-services.js';
 export { openStores } from './stores.js';
 export { makeSubjects } from './subjects.js';
 export { makeHttpServer } from './http-server.js';

@@ -9,6 +9,8 @@ export interface Source {
   readonly imports: readonly string[];
   /** Those of them that are loaded when they are needed. */
   readonly lazyImports: readonly string[];
+  /** Those of them that are loaded with it: neither later nor only for their types. */
+  readonly eagerImports: readonly string[];
   /** Packages that it imports. */
   readonly packages: readonly string[];
 }
@@ -30,6 +32,9 @@ function readSource(path: string): Source {
     ),
   ];
   const specifiers = matches.map(([, from, lazy, bare]) => from ?? lazy ?? bare ?? '');
+  const eager = matches.flatMap(([statement, from, , bare]) =>
+    /^\s*(?:import|export) type\b/.test(statement) ? [] : [from ?? bare ?? ''],
+  );
   const isOwn = (specifier: string): boolean => specifier.startsWith('.');
   const fileOf = (specifier: string): string => sourceAt(relative('.', resolve(dirname(path), specifier)));
   return {
@@ -37,6 +42,7 @@ function readSource(path: string): Source {
     text,
     imports: specifiers.filter(isOwn).map(fileOf),
     lazyImports: matches.flatMap(([, , lazy]) => (lazy !== undefined && isOwn(lazy) ? [fileOf(lazy)] : [])),
+    eagerImports: eager.filter(isOwn).map(fileOf),
     packages: specifiers.filter((specifier) => !isOwn(specifier)),
   };
 }
