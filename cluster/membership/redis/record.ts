@@ -5,10 +5,13 @@ import type { Member, Role, View } from '../membership.js';
 import { readVersion } from '../stated-version.js';
 import { makeView } from '../view.js';
 
-/** The part of a lease record after the renewal count and times; `renew.lua` reads its first word. */
+/**
+ * The part of a lease record after the renewal count and times; `renew.lua` reads its first word. `packs` says that the
+ * script by which the process renews keeps what changes in the packed string too.
+ */
 export function leaseText(lease: Lease): string {
   const { leaving, promisedMs, holds, member } = lease;
-  return `${leaving ? 1 : 0} ${promisedMs} ${holds} ${JSON.stringify(member)}`;
+  return `${leaving ? 1 : 0} ${promisedMs} ${holds} ${JSON.stringify({ ...member, packs: 1 })}`;
 }
 
 export function viewText(view: View): string {
@@ -19,30 +22,96 @@ const leasePattern = /^(\d+) \d+ (\d+) ([01]) (\d+) (\d+) (\{.*\})$/;
 const departedPattern = /^(\d+) \d+$/;
 const viewPattern = /^(\d+) ([0-9a-f]+) (\[.*\])$/;
 
-/** Alternating fields and values of the hash. */
-export function parseSnapshot(answer: unknown): Snapshot {
-  if (!Array.isArray(answer)) throw badRecord('the answer is not a list');
-  let generation: string | undefined;
-  let generationAgeMs = 0;
-  let view: View | undefined;
-  const leases: StoredLease[] = [];
-  const departed: Departed[] = [];
-  for (let index = 0; index + 1 < answer.length; index += 2) {
-    const field: unknown = answer[index];
-    const value: unknown = answer[index + 1];
-    if (typeof field !== 'string' || typeof value !== 'string')
-      throw badRecord('a field or value is not a string');
-    if (field === 'mark') generation = value;
-    else if (field === 'mark-age') generationAgeMs = parseAge(value);
-    else if (field === 'view') view = parseView(value);
-    else if (field.startsWith('lease:')) leases.push(parseLease(value));
-    else if (field.startsWith('left:')) departed.push(parseDeparted(field.slice('left:'.length), value));
-  }
-  if (generation === undefined) throw badRecord('the generation mark is missing');
-  return { generation, generationAgeMs, leases, departed, view };
+/** A snapshot, and the name of its layout; `order` are the leases by their places in it. */
+export interface WholeState {
+  readonly snapshot: Snapshot;
+  readonly layout: string | undefined;
+  readonly order: readonly StoredLease[];
 }
 
-function parseAge(text: string): number {
+/** What `state` in `packing.lua` returns after the time. `known` was named by the request. */
+export function parseState(answer: readonly unknown[], known: WholeState | undefined): WholeState {
+  const [mark, age, state, places] = answer;
+  if (typeof mark !== 'string') throw badRecord('the generation mark is missing');
+  const generationAgeMs = parseAge(age);
+  if (Array.isArray(state)) return parseWhole(state, parsePlaces(places), mark, generationAgeMs);
+  if (typeof state !== 'string' || known === undefined) throw badRecord('the answer is of an unknown kind');
+  const leases = parseNumbers(state, known.order);
+  return { ...known, snapshot: { ...known.snapshot, generation: mark, generationAgeMs, leases } };
+}
+
+/** Alternating fields and values of the hash. */
+function parseWhole(
+  entries: readonly unknown[],
+  places: ReadonlyMap<string, number>,
+  generation: string,
+  generationAgeMs: number,
+): WholeState {
+  let view: View | undefined;
+  let layout: string | undefined;
+  const leases: StoredLease[] = [];
+  const order: StoredLease[] = [];
+  const departed: Departed[] = [];
+  for (const [field, value] of pairs(entries)) {
+    if (field === 'view') view = parseView(value);
+    else if (field === 'layout') layout = value;
+    else if (field.startsWith('left:')) departed.push(parseDeparted(field.slice('left:'.length), value));
+    else if (field.startsWith('lease:')) {
+      const lease = parseLease(value);
+      leases.push(lease);
+      const place = places.get(lease.member.process);
+      if (place !== undefined) order[place] = lease;
+    }
+  }
+  return { snapshot: { generation, generationAgeMs, leases, departed, view }, layout, order };
+}
+
+function parsePlaces(list: unknown): ReadonlyMap<string, number> {
+  if (!Array.isArray(list)) throw badRecord('the layout is not a list');
+  return new Map(pairs(list).map(([process, place]) => [process, Number(place)]));
+}
+
+function pairs(list: readonly unknown[]): (readonly [string, string])[] {
+  const found: (readonly [string, string])[] = [];
+  for (let index = 0; index + 1 < list.length; index += 2) {
+    const [name, value] = [list[index], list[index + 1]];
+    if (typeof name !== 'string' || typeof value !== 'string')
+      throw badRecord('a field or value is not a string');
+    found.push([name, value]);
+  }
+  return found;
+}
+
+/** Where each number of a lease begins in its digits, as `packedNumbers` in `packing.lua` writes them. */
+const renewalsAt = 0;
+const lateAt = 7;
+const leavingAt = 12;
+const promisedAt = 13;
+const holdsAt = 18;
+const width = 24;
+
+function parseNumbers(text: string, order: readonly StoredLease[]): readonly StoredLease[] {
+  if (text.length !== order.length * width) throw badRecord('the packed leases have another length');
+  return order.map(({ member }, place) => {
+    const from = place * width;
+    const number = (at: number, end: number): number => {
+      const value = Number.parseInt(text.slice(from + at, from + end), 16);
+      if (!Number.isInteger(value))
+        throw badRecord(`invalid packed lease: ${text.slice(from, from + width)}`);
+      return value;
+    };
+    return {
+      member,
+      renewals: number(renewalsAt, lateAt),
+      lateMs: number(lateAt, leavingAt),
+      promisedMs: number(promisedAt, holdsAt),
+      holds: viewNumber(number(holdsAt, width)),
+      leaving: number(leavingAt, promisedAt) === 1,
+    };
+  });
+}
+
+function parseAge(text: unknown): number {
   const ageMs = Number(text);
   // After the clock was set back the age is unknown.
   return Number.isFinite(ageMs) && ageMs > 0 ? ageMs : 0;
