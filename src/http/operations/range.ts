@@ -10,7 +10,9 @@ export interface Range {
 
 export const dayMs = 24 * 3_600_000;
 
-const form = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:?\d\d)?)?$/;
+const form = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d(?::?\d\d)?)?)?$/;
+/** A plus sign of an offset that was not percent-encoded arrives as a space. A time after a date has one before it too. */
+const spacedOffset = /(:\d\d(?:\.\d+)?) (\d\d(?::?\d\d)?)$/;
 
 export interface Moment {
   readonly at: Date;
@@ -20,10 +22,11 @@ export interface Moment {
 
 /** An ISO 8601 date, or date and time. Without an offset it is UTC. */
 export const momentText = z.string().transform((text, context): Moment => {
-  // A plus sign of an offset that was not percent-encoded arrives as a space.
-  const found = form.exec(text.replace(/ (\d\d:\d\d)$/, '+$1'));
+  const found = form.exec(text.replace(spacedOffset, '$1+$2'));
   const [, day = '', time, offset = 'Z'] = found ?? [];
-  const at = new Date(time === undefined ? `${day}T00:00:00Z` : `${day}T${time}${offset}`);
+  // `Date` takes no offset of hours alone.
+  const zone = offset.length === 3 ? `${offset}:00` : offset;
+  const at = new Date(time === undefined ? `${day}T00:00:00Z` : `${day}T${time}${zone}`);
   // `Date` counts an impossible day, such as February 30, on into the next month.
   const isReal = found !== null && !Number.isNaN(at.getTime()) && isDayOf(day);
   if (!isReal) {
@@ -50,9 +53,9 @@ export function rangeOf(
   const { start_date: start, end_date: end } = given;
   const presentMs = Math.max(nowMs, start?.at.getTime() ?? nowMs);
   const toMs = end === undefined ? presentMs + 1 : end.at.getTime() + (end.isDay ? dayMs : 1);
-  const from = start?.at ?? new Date(toMs - 1 - days * dayMs);
-  if (from.getTime() >= toMs) throw invalidField('start_date', 'must not be after end_date');
-  return { from, to: new Date(toMs) };
+  const fromMs = start?.at.getTime() ?? toMs - 1 - days * dayMs;
+  if (fromMs >= toMs) throw invalidField('start_date', 'must not be after end_date');
+  return { from: new Date(fromMs), to: new Date(toMs) };
 }
 
 /** The bounds of a list that shows everything unless they are given. An end without a time includes its day. */
@@ -63,10 +66,14 @@ export function boundsOf({
   readonly start_date?: Moment | undefined;
   readonly end_date?: Moment | undefined;
 }): Partial<Range> {
-  const to = end === undefined ? undefined : new Date(end.at.getTime() + (end.isDay ? dayMs : 1));
-  if (start !== undefined && to !== undefined && start.at >= to)
+  const fromMs = start?.at.getTime();
+  const toMs = end === undefined ? undefined : end.at.getTime() + (end.isDay ? dayMs : 1);
+  if (fromMs !== undefined && toMs !== undefined && fromMs >= toMs)
     throw invalidField('start_date', 'must not be after end_date');
-  return { ...(start !== undefined && { from: start.at }), ...(to !== undefined && { to }) };
+  return {
+    ...(fromMs !== undefined && { from: new Date(fromMs) }),
+    ...(toMs !== undefined && { to: new Date(toMs) }),
+  };
 }
 
 export const rangeQuery = z.object({ start_date: momentText.optional(), end_date: momentText.optional() });
