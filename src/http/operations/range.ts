@@ -14,6 +14,14 @@ const form = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-
 /** A plus sign of an offset that was not percent-encoded arrives as a space. A time after a date has one before it too. */
 const spacedOffset = /(:\d\d(?:\.\d+)?) (\d\d(?::?\d\d)?)$/;
 
+/** PostgreSQL reads the years from 1 to 9999. Nothing happened before or after them, so a range may end at their bounds. */
+const earliestMs = Date.parse('0001-01-01T00:00:00Z');
+const latestMs = Date.parse('9999-12-31T00:00:00Z');
+
+function storable(ms: number): Date {
+  return new Date(Math.min(Math.max(ms, earliestMs), latestMs));
+}
+
 export interface Moment {
   readonly at: Date;
   /** A day without a time. */
@@ -55,7 +63,7 @@ export function rangeOf(
   const toMs = end === undefined ? presentMs + 1 : end.at.getTime() + (end.isDay ? dayMs : 1);
   const fromMs = start?.at.getTime() ?? toMs - 1 - days * dayMs;
   if (fromMs >= toMs) throw invalidField('start_date', 'must not be after end_date');
-  return { from: new Date(fromMs), to: new Date(toMs) };
+  return { from: storable(fromMs), to: storable(toMs) };
 }
 
 /** The bounds of a list that shows everything unless they are given. An end without a time includes its day. */
@@ -71,8 +79,8 @@ export function boundsOf({
   if (fromMs !== undefined && toMs !== undefined && fromMs >= toMs)
     throw invalidField('start_date', 'must not be after end_date');
   return {
-    ...(fromMs !== undefined && { from: new Date(fromMs) }),
-    ...(toMs !== undefined && { to: new Date(toMs) }),
+    ...(fromMs !== undefined && { from: storable(fromMs) }),
+    ...(toMs !== undefined && { to: storable(toMs) }),
   };
 }
 
