@@ -15,7 +15,8 @@ const storable = (text: z.ZodString) =>
     'contains characters that cannot be stored',
   );
 
-const requestsPerMinute = z.int().min(1).max(1_000_000_000);
+/** Without a maximum: the plan sets it, and a higher rate has an error code of its own. */
+const requestsPerMinute = z.int().min(1);
 
 const fields = {
   name: storable(z.string().trim().min(1).max(200)),
