@@ -233,6 +233,15 @@ test.serial(
       body: { query: 'hi', model: 'sim.ecko' },
     });
     t.regex(native.json.message, /There is no model sim\.ecko\. Did you mean "sim\.echo"/);
+    const elsewhere = await node.client.call('POST', '/api/v3/llm/public/call', {
+      ...key,
+      body: { query: 'hi', model: 'sim.echo', provider: 'xai' },
+    });
+    t.is(elsewhere.json.error, 'invalid_model', elsewhere.text);
+    t.is(
+      elsewhere.json.message,
+      'The provider xai has no model sim.echo: it is one of sim. Leave the provider out.',
+    );
     const chat = await node.client.call('POST', '/v1/chat/completions', {
       ...key,
       body: { model: 'sim.ehco', ...asked },

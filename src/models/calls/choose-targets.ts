@@ -208,15 +208,19 @@ function unknownModel(
   keyring: Keyring,
   { catalogue, providers }: VendorAccess,
 ): PlatformError {
-  return problem === 'invalid_provider'
-    ? new PlatformError(problem, {
-        message: `There is no provider ${shown(order.provider ?? '')}.${didYouMean(order.provider ?? '', providers)}`,
-        details: { field: 'provider', issue: 'not supported' },
-      })
-    : new PlatformError(problem, {
-        message: `There is no model ${shown(order.model)}.${modelsMeant(order.model, catalogue, keyring, order.limits, kindOf(order.request))}`,
-        details: { field: 'model', issue: 'not found' },
-      });
+  const { model, provider, limits, request } = order;
+  if (problem === 'invalid_provider') {
+    return new PlatformError(problem, {
+      message: `There is no provider ${shown(provider ?? '')}.${didYouMean(provider ?? '', providers)}`,
+      details: { field: 'provider', issue: 'not supported' },
+    });
+  }
+  const found = provider === undefined ? undefined : catalogue.resolve(model);
+  const message =
+    provider !== undefined && found !== undefined && 'model' in found
+      ? `The provider ${provider} has no model ${shown(model)}: it is one of ${found.model.vendor}. Leave the provider out.`
+      : `There is no model ${shown(model)}.${modelsMeant(model, catalogue, keyring, limits, kindOf(request))}`;
+  return new PlatformError(problem, { message, details: { field: 'model', issue: 'not found' } });
 }
 
 function canRead({ capabilities }: CatalogueModel, { request }: CallOrder): boolean {
