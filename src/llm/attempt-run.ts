@@ -201,10 +201,9 @@ export class AttemptRun {
       maxOutputTokens: target.model.maxOutputTokens,
       reported: this.#usage,
       accepted: attempt.facts.accepted,
-      // A complete answer without reported usage was billed too.
-      endedByUs: error === undefined || error.failure === 'cancelled' || error.failure === 'timeout',
-      billsCutStreams:
-        error !== undefined && this.#ports.adapterOf(target.model.vendor)?.billsCutStreams === true,
+      complete: error === undefined,
+      endedByUs: error?.failure === 'cancelled' || error?.failure === 'timeout',
+      billsCutStreams: this.#ports.adapterOf(target.model.vendor)?.billsCutStreams === true,
       seen: { bytes: this.#bytes, pieces: this.#pieces },
     });
   }

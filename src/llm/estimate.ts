@@ -87,6 +87,8 @@ export interface Unfinished {
   readonly reported: Usage | undefined;
   /** A success status arrived. */
   readonly accepted: boolean;
+  /** The answer ended by itself: all that the vendor wrote was seen. */
+  readonly complete: boolean;
   /** The platform ended it: a time limit passed, or the caller left. */
   readonly endedByUs: boolean;
   readonly billsCutStreams: boolean;
@@ -94,15 +96,17 @@ export interface Unfinished {
 }
 
 /**
- * The usage that is recorded for an attempt without a proper end. A vendor that refused or failed before its first piece
- * bills nothing. A vendor whose connection the platform closed has read the prompt, and bills either what it had written
- * by then or, if leaving does not stop the bill, the whole answer, whose length is unknown.
+ * The usage that is recorded for an attempt without a proper end, or whose vendor told none. A complete answer is
+ * estimated by its text. A vendor that refused or failed before its first piece bills nothing. A vendor whose connection
+ * the platform closed has read the prompt, and bills either what it had written by then or, if leaving does not stop the
+ * bill, the whole answer, whose length is unknown.
  */
 export function usageOfUnfinished(attempt: Unfinished): Usage {
   const { request, reported, seen } = attempt;
   const wrote = seen.pieces > 0;
   const billedWhole = attempt.endedByUs && (!request.stream || (attempt.billsCutStreams && attempt.accepted));
-  if (!wrote && !billedWhole && !(attempt.endedByUs && attempt.accepted)) return reported ?? zeroUsage;
+  const wasRead = attempt.accepted && (attempt.complete || attempt.endedByUs);
+  if (!wrote && !billedWhole && !wasRead) return reported ?? zeroUsage;
   const input = reported ?? { ...zeroUsage, inputUncached: estimateInputTokens(request) };
   // Many vendors send a piece per token; whichever count is larger is closer to the truth.
   const counted = Math.max(Math.ceil(seen.bytes / bytesPerToken), seen.pieces);

@@ -160,6 +160,27 @@ for (const [vendor, model, make] of vendors) {
   });
 }
 
+test('a complete answer without usage is estimated by its text, whatever bound was asked for', async (t) => {
+  const server = await started(t, new OpenAiServer());
+  const head = { id: 'c', created: 1, model: 'gpt-4.1' };
+  const whole = { index: 0, message: { role: 'assistant', content: 'Hello world' }, finish_reason: 'stop' };
+  const piece = { index: 0, delta: { content: 'Hello world' }, finish_reason: 'stop' };
+  const forms = [
+    [false, JSON.stringify({ ...head, object: 'chat.completion', choices: [whole] })],
+    [true, `data: ${JSON.stringify({ ...head, choices: [piece] })}\n\ndata: [DONE]\n\n`],
+  ] as const;
+  for (const [stream, garbage] of forms) {
+    for (const bound of [{}, { maxTokens: 4_000 }]) {
+      server.script({ garbage });
+      const done = await call([target('openai.gpt-4.1', server)], { request: { stream, ...bound } });
+      t.is(done.answer.text, 'Hello world');
+      const usage = done.reports[0]?.usage;
+      t.is(usage?.source, 'estimated');
+      t.is(usage === undefined ? undefined : outputTokens(usage), 3, stream ? 'streamed' : 'whole');
+    }
+  }
+});
+
 test('an answer whose connection stays open after the last event ends at once', async (t) => {
   const openai = await started(t, new OpenAiServer());
   const anthropic = await started(t, new AnthropicServer());
