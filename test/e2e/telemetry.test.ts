@@ -348,7 +348,14 @@ test('telemetry uses its own envelope and shows a tenant nothing of another', as
     return `${status} ${json.error.code}`;
   };
   t.is(await refusal('metrics', { token, tenant }), '400 TELEMETRY_MISSING_DATE_RANGE');
-  t.is(await refusal('metrics?start_date=2026-11-01', { token, tenant }), '400 TELEMETRY_MISSING_DATE_RANGE');
+  for (const some of [
+    'start_date=2026-11-01',
+    'start_date=2026-11-01&end_date=',
+    'end_date=soon',
+    'status=bad',
+  ]) {
+    t.is(await refusal(`metrics?${some}`, { token, tenant }), '400 TELEMETRY_MISSING_DATE_RANGE', some);
+  }
   t.is(await refusal('logs', {}), '401 UNAUTHORIZED');
   t.is(await refusal('logs', { key }), '401 UNAUTHORIZED');
   t.is(await refusal('logs', { token: 'wrong', tenant }), '401 UNAUTHORIZED');

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Time } from '../../../cluster/index.js';
 import type { TenantCaller } from '../../kernel/caller.js';
-import { PlatformError } from '../../kernel/errors.js';
 import {
   anyone,
   declare,
@@ -83,9 +82,6 @@ export function telemetryOperations({ store, time, version }: TelemetryParts): r
       output: oneShape(shapes.metrics),
       errors: ['TELEMETRY_MISSING_DATE_RANGE'],
       async handle({ caller, query }: Asked<z.output<typeof metricsQuery>>) {
-        if (query.start_date === undefined || query.end_date === undefined) {
-          throw new PlatformError('TELEMETRY_MISSING_DATE_RANGE');
-        }
         const shares = await store.inTenant(caller.scope, (tx) =>
           readShares(tx, rangeFor(query), filterOf(query)),
         );

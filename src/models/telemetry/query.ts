@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PlatformError } from '../../kernel/errors.js';
 import { logOrders } from './log.store.js';
 import { momentText } from './range.js';
 
@@ -20,7 +21,17 @@ const filters = { agent_id, provider: name, model: name, status: z.enum(['succes
 
 export const rangeQuery = z.object(dates);
 export const agentRangeQuery = z.object({ ...dates, agent_id });
-export const metricsQuery = z.object({ ...dates, ...filters });
+
+/** That a date is missing is told before anything else that is wrong. An empty value, as of an empty form, is none. */
+const requiredDate = z
+  .string()
+  .optional()
+  .transform((text) => {
+    if (text === undefined || text === '') throw new PlatformError('TELEMETRY_MISSING_DATE_RANGE');
+    return text;
+  })
+  .pipe(momentText);
+export const metricsQuery = z.object({ start_date: requiredDate, end_date: requiredDate, ...filters });
 export const logQuery = z.object({
   ...dates,
   ...filters,
