@@ -141,3 +141,23 @@ test.serial('the message of a refusal and the next step are sentences of their o
   });
   t.regex(String(structured(refused)['message']), /^message: is required\. Correct the named argument/);
 });
+
+test.serial('a tool without the id that it needs names the argument', async (t) => {
+  const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+  const call = async (name: string, args: object) =>
+    structured(await client.callTool({ name, arguments: { ...args } }));
+  for (const [name, args, field] of [
+    ['get_agent', {}, 'agent_id'],
+    ['get_agent_schema', { agent_id: node.bootstrap.agent_id }, 'schema_id'],
+    ['get_consumer', {}, 'consumer_key'],
+    ['get_api_key', {}, 'key_id'],
+    ['update_secret', { value: 'planted' }, 'secret_id'],
+  ] as const) {
+    t.like(await call(name, args), { details: { field, issue: 'required' } }, name);
+  }
+  t.is((await call('get_agent', {}))['error'], 'missing_required_field');
+  const chat = await call('chat_with_agent', { message: 'hello' });
+  t.like(chat, { error: 'VALIDATION_ERROR', details: { field: 'agent_id' } });
+  // A malformed id names nothing that exists.
+  t.like(await call('get_agent', { agent_id: 'x' }), { error: 'agent_not_found' });
+});

@@ -13,6 +13,7 @@ import {
 import type { ChatTurn, ChatTurns } from '../../conversations/sessions/index.js';
 import type { TenantCaller } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
+import { missingArgument } from '../tools/input-plan.js';
 import type { Answer, Arguments } from '../tools/tool.js';
 import { TurnReader, type TurnResult } from './turn-reader.js';
 
@@ -50,6 +51,7 @@ export class ChatRunner {
 
   async run({ agent_id: agentId, ...fields }: Arguments, request: ChatRequest): Promise<ChatAnswer> {
     const { signal, idempotencyKey } = request;
+    if (agentId === undefined) throw missingArgument('agent_id');
     if (typeof agentId !== 'string' || !uuid.test(agentId)) throw new PlatformError('agent_not_found');
     const turn = await this.#begun(agentId, fields, request);
     const reader = new TurnReader(signal, request.onProgress);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { didYouMean } from '../../kernel/closest-name.js';
-import { invalidField } from '../../kernel/errors.js';
+import { invalidField, PlatformError } from '../../kernel/errors.js';
 import type { Operation } from '../../http/operations/index.js';
 import { argumentText } from './argument-text.js';
 import type { Arguments, JsonSchema, OperationInput, Tool } from './tool.js';
@@ -16,7 +16,7 @@ export interface InputPlan {
   readonly schema: JsonSchema;
   /** Whether the answer is a list that comes in pages. */
   readonly isPaged: boolean;
-  /** Throws if an argument is unknown. The operation checks the values. */
+  /** Throws if an argument is unknown, or one of the path missing. The operation checks the values. */
   place(args: Arguments, tenantId: string): OperationInput;
   /** The ids in the path of the request, as far as the arguments give them. */
   subject(args: Arguments, tenantId: string): Readonly<Record<string, string>>;
@@ -58,6 +58,10 @@ export function inputPlanOf(tool: Tool, operation: Operation): InputPlan {
         if (place.in === 'run' || value === undefined) continue;
         if (place.in === 'body') parts.body[place.name] = value;
         else parts[place.in][place.name] = argumentText(name, value);
+      }
+      for (const { argument, place } of found) {
+        // The operation would take it for the id of something that does not exist.
+        if (place.in === 'path' && parts.path[place.name] === undefined) throw missingArgument(argument);
       }
       for (const [name, value] of fixed) {
         if (name in inQuery) parts.query[name] = String(value);
@@ -157,6 +161,13 @@ function unknownArgument(name: string, known: Iterable<string>): Error {
     name,
     `is not an argument of this tool.${hint === '' ? ` It takes ${names.join(', ')}.` : hint}`,
   );
+}
+
+export function missingArgument(field: string): PlatformError {
+  return new PlatformError('missing_required_field', {
+    message: `${field} is required.`,
+    details: { field, issue: 'required' },
+  });
 }
 
 interface ObjectSchema {

@@ -14,6 +14,7 @@ import { PlatformError } from '../../kernel/errors.js';
 import type { LeaveSignal } from '../../kernel/leave-signal.js';
 import { type Ready, whenReady } from '../../kernel/ready.js';
 import type { CompiledTool } from './catalogue.js';
+import { missingArgument } from './input-plan.js';
 import type { Answer, Arguments, OperationInput, ToolCall } from './tool.js';
 
 const noBytes = new Uint8Array(0);
@@ -43,7 +44,7 @@ export class ToolRunner {
     const refusal = refusalOf(compiled, request.caller);
     if (refusal !== undefined) return refuse(compiled, args, request, refusal);
     for (const name of tool.required ?? []) {
-      if (args[name] === undefined) throw missing(name);
+      if (args[name] === undefined) throw missingArgument(name);
     }
     const input = plan.place(args, request.caller.scope.tenantId);
     if (tool.run === undefined) return this.#operation(operation, input, request);
@@ -171,13 +172,6 @@ function validParams(operation: Operation, params: Readonly<Record<string, strin
   if (result === undefined || result.success) return result?.data;
   // A malformed id cannot name an existing resource.
   throw new PlatformError(operation.absent);
-}
-
-function missing(field: string): PlatformError {
-  return new PlatformError('missing_required_field', {
-    message: `${field} is required.`,
-    details: { field, issue: 'required' },
-  });
 }
 
 /** The answer as an object: what is not JSON is shown with its status and content type. */
