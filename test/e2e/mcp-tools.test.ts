@@ -161,3 +161,29 @@ test.serial('a tool without the id that it needs names the argument', async (t) 
   // A malformed id names nothing that exists.
   t.like(await call('get_agent', { agent_id: 'x' }), { error: 'agent_not_found' });
 });
+
+test.serial('an argument of another type than its schema says is refused with its name', async (t) => {
+  const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+  const call = async (name: string, args: object) =>
+    structured(await client.callTool({ name, arguments: { ...args } }));
+  await call('chat_with_agent', {
+    agent_id: node.bootstrap.agent_id,
+    message: 'hello',
+    consumer_key: 'typed',
+  });
+  const unclear = await call('get_consumer', { consumer_key: 'typed', include_memory: 'yes' });
+  t.like(unclear, { error: 'validation_error', details: { field: 'include_memory' } });
+  t.true('memory' in (await call('get_consumer', { consumer_key: 'typed', include_memory: true })));
+  const made = await call('create_trigger', {
+    agent_id: node.bootstrap.agent_id,
+    name: 'typed',
+    trigger_type: 'webhook',
+    trigger_config: {},
+  });
+  const { id } = made['data'] as { id: string };
+  for (const payload of ['text', 5, ['text'], null]) {
+    const refused = await call('invoke_trigger', { trigger_id: id, message: 'hello', payload });
+    t.like(refused, { error: 'VALIDATION_ERROR', details: { field: 'payload' } });
+  }
+  await call('delete_trigger', { trigger_id: id });
+});

@@ -159,9 +159,10 @@ export const consumerTools: readonly Tool[] = [
       },
       required: ['success', 'data'],
     },
-    run: async (call, input, { include_memory: wantsMemory }) => {
+    run: async (call, input, { include_memory: wantsMemory = false }) => {
+      if (typeof wantsMemory !== 'boolean') throw invalidField('include_memory', 'must be true or false');
       const found = await call.operation('consumers.get', input);
-      if (wantsMemory !== true) return found;
+      if (!wantsMemory) return found;
       const memory = await call.operation('consumers.memory', input);
       return { ...found, memory: memory['data'] };
     },

@@ -1,3 +1,5 @@
+import { isJsonObject } from '../../../http/operations/index.js';
+import { invalidField } from '../../../kernel/errors.js';
 import { queryOf } from '../argument-text.js';
 import type { Tool } from '../tool.js';
 
@@ -86,11 +88,11 @@ export const triggerTools: readonly Tool[] = [
       },
       required: ['status', 'content_type', 'body'],
     },
-    run: (call, input, { message, payload }) =>
-      call.operation('triggers.invoke', {
-        ...input,
-        body: { ...(payload as object | undefined), ...(message === undefined ? {} : { message }) },
-      }),
+    run: (call, input, { message, payload = {} }) => {
+      if (!isJsonObject(payload)) throw invalidField('payload', 'must be an object');
+      const body = { ...payload, ...(message === undefined ? {} : { message }) };
+      return call.operation('triggers.invoke', { ...input, body });
+    },
   },
   {
     name: 'get_trigger_stats',
