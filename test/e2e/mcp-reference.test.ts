@@ -112,7 +112,8 @@ test.serial('rows of the tenant are read by their addresses, and those of others
   t.is(resourceTemplates.length, 3);
   const { contents } = await client.readResource({ uri: `platform://agents/${node.bootstrap.agent_id}` });
   t.is(contents.length, 1);
-  await t.throwsAsync(client.readResource({ uri: `platform://agents/${crypto.randomUUID()}` }));
+  const unknown = client.readResource({ uri: `platform://agents/${crypto.randomUUID()}` });
+  t.like(await t.throwsAsync(unknown), { code: -32_602 });
 });
 
 test.serial(

@@ -6,6 +6,7 @@ import {
   type ResourceTemplateType,
 } from '@modelcontextprotocol/server';
 import { didYouMean } from '../../kernel/closest-name.js';
+import { PlatformError } from '../../kernel/errors.js';
 import type { ClientRequest } from '../client-request.js';
 import { boundedAnswer } from '../tools/bounded-answer.js';
 import type { ToolRunner } from '../tools/tool-runner.js';
@@ -89,12 +90,20 @@ export class Resources {
     const tool = catalogue.named(name);
     if (tool === undefined) throw new Error(`there is no tool ${name}`);
     const args = { ...Object.fromEntries(new URLSearchParams(query ?? '')), [argument]: id };
-    const { text } = await boundedAnswer(tool.plan, args, (given) =>
-      runner.run(tool, given, { caller, requestId, signal: never }),
-    );
-    return { contents: [{ uri, mimeType: 'application/json', text }] };
+    try {
+      const { text } = await boundedAnswer(tool.plan, args, (given) =>
+        runner.run(tool, given, { caller, requestId, signal: never }),
+      );
+      return { contents: [{ uri, mimeType: 'application/json', text }] };
+    } catch (error) {
+      if (!(error instanceof PlatformError) || !wrongAddress.has(error.status)) throw error;
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `${uri.slice(0, 200)}: ${error.message}`);
+    }
   }
 }
+
+/** The statuses of refusals that another address mends: no such row, or a wrong cursor or limit. */
+const wrongAddress: ReadonlySet<number> = new Set([400, 404]);
 
 function template(kind: RowKind, rest: string, title: string, description: string): ResourceTemplateType {
   return { uriTemplate: rowUri(kind, rest), name: kind, title, description, mimeType: 'application/json' };
