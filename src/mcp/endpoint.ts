@@ -6,7 +6,6 @@ import {
   eventStream,
   type Operation,
   type OperationRequest,
-  parseJson,
   RawReply,
   type StreamReply,
   tenantCaller,
@@ -16,6 +15,7 @@ import type { TenantCaller } from '../kernel/caller.js';
 import { PlatformError } from '../kernel/errors.js';
 import type { ClientRequest } from './client-request.js';
 import { directAnswer } from './direct-call.js';
+import { type Message, messageIn } from './message.js';
 import { checkNames } from './request-bounds.js';
 import { rpcAnswerShape, rpcErrorShape, rpcRequestShape } from './rpc-shapes.js';
 import { loweredRole, narrowingHeaders, narrowingOf } from './narrowing.js';
@@ -116,18 +116,20 @@ type McpRequest = OperationRequest<TenantCaller>;
 async function serve(parts: EndpointParts, request: McpRequest): Promise<RawReply | StreamReply> {
   refuseForeignOrigin(parts, request.headers['origin'] ?? '');
   const server = parts.server();
-  const client = clientRequestOf(request);
-  let body: unknown;
+  let message: Message;
   try {
-    body = parseJson(request.rawBody, { prototypeNames: 'refuse' });
+    message = messageIn(request.rawBody);
   } catch (error) {
     const reason = error instanceof Error ? error.message : 'The body is not valid JSON.';
     return new RawReply('application/json', protocolError(-32_700, `Parse error: ${reason}`), {
       status: 400,
     });
   }
+  const { body, fault, refusal } = message;
+  const client = clientRequestOf(request, fault);
   try {
     checkNames(body);
+    if (refusal !== undefined) throw refusal;
   } catch (error) {
     return refusalOf(error, body);
   }
@@ -204,13 +206,17 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || isLoopbackAddress(host.replace(/^\[|\]$/g, ''));
 }
 
-function clientRequestOf({ caller, headers, requestId }: McpRequest): ClientRequest {
+function clientRequestOf(
+  { caller, headers, requestId }: McpRequest,
+  fault: PlatformError | undefined,
+): ClientRequest {
   const role = loweredRole(caller.role, headers['x-mcp-role']);
   return {
     caller: role === caller.role ? caller : { ...caller, role },
     narrowing: narrowingOf(headers),
     requestId,
     clientSession: headers['mcp-session-id'] ?? '',
+    fault,
   };
 }
 

@@ -1,6 +1,6 @@
 // What single tools of MCP take and answer beyond the endpoint that they mirror.
 import test from 'ava';
-import { mcpClient, structured } from '../support/clients/mcp.js';
+import { eras, mcpClient, structured } from '../support/clients/mcp.js';
 import { type McpNode, startMcpNode } from '../support/servers/mcp-node.js';
 import type { TestNode } from '../support/servers/node.js';
 
@@ -186,4 +186,49 @@ test.serial('an argument of another type than its schema says is refused with it
     t.like(refused, { error: 'VALIDATION_ERROR', details: { field: 'payload' } });
   }
   await call('delete_trigger', { trigger_id: id });
+});
+
+test.serial(
+  'arguments that no text may have are an error of the tool, and the turn does not run',
+  async (t) => {
+    for (const era of eras) {
+      const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key, { era });
+      for (const message of ['half \ud800', 'nul \0']) {
+        const args = { agent_id: node.bootstrap.agent_id, message };
+        const refused = await client.callTool({ name: 'chat_with_agent', arguments: args });
+        t.true(refused.isError);
+        t.like(structured(refused), { error: 'VALIDATION_ERROR', details: { field: 'message' } });
+      }
+      const listed = await client.callTool({ name: 'list_sessions', arguments: { search: '\0' } });
+      t.like(structured(listed), { error: 'validation_error', details: { field: 'search' } });
+    }
+    const headers = { 'x-api-key': node.bootstrap.api_key, accept: 'application/json, text/event-stream' };
+    const misplaced = await fetch(`${node.node.baseUrl}/mcp`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: String.raw`{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"\u0000"}}`,
+    });
+    t.is(misplaced.status, 400);
+    t.like(await misplaced.json(), { id: 7, error: { code: -32_602 } });
+  },
+);
+
+test.serial('a chat drops the names that reach a prototype, and reports them as reserved', async (t) => {
+  for (const era of eras) {
+    const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key, { era });
+    const args = JSON.parse(
+      `{"agent_id":"${node.bootstrap.agent_id}","message":"hello","__proto__":{"consumer_key":"planted"},` +
+        '"context":{"__proto__":{"a":1},"constructor":{},"city":"Lima"},"bindings":{"prototype":[1]}}',
+    ) as Record<string, unknown>;
+    const answer = structured(await client.callTool({ name: 'chat_with_agent', arguments: args }));
+    t.like(answer, { outcome: 'COMPLETED', accepted_fields: ['message', 'context'] });
+    t.deepEqual(answer['ignored_fields'], [
+      { field: 'context.__proto__', reason: 'reserved_key' },
+      { field: 'context.constructor', reason: 'reserved_key' },
+      { field: 'bindings.prototype', reason: 'reserved_key' },
+    ]);
+    const other = JSON.parse('{"name":"x","metadata":{"__proto__":{"a":1}}}') as Record<string, unknown>;
+    const refused = structured(await client.callTool({ name: 'create_agent', arguments: other }));
+    t.like(refused, { error: 'validation_error', details: { field: 'metadata.__proto__' } });
+  }
 });

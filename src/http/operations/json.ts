@@ -17,10 +17,7 @@ export function parseJson(
     readonly isCounted?: boolean;
   },
 ): unknown {
-  if (options.isCounted !== true) refuseOversized(new JsonSize(), bytes);
-  if (!isUtf8(bytes)) throw malformed('The body is not valid UTF-8.');
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
-  const value = parse(text);
+  const { text, value } = parsed(bytes, options.isCounted === true);
   // The walk is needed only if the text contains one of these; nearly no body does.
   if (
     text.includes('\\u') ||
@@ -28,9 +25,21 @@ export function parseJson(
     text.includes('prototype') ||
     text.includes('constructor')
   ) {
-    inspect(value, '', options.prototypeNames === 'refuse');
+    refuseForbidden(value, '', options.prototypeNames === 'refuse');
   }
   return value;
+}
+
+/** The same without the look at names and characters: the caller calls `refuseForbidden` for each part itself. */
+export function parseUnchecked(bytes: Uint8Array): unknown {
+  return parsed(bytes, false).value;
+}
+
+function parsed(bytes: Uint8Array, isCounted: boolean): { readonly text: string; readonly value: unknown } {
+  if (!isCounted) refuseOversized(new JsonSize(), bytes);
+  if (!isUtf8(bytes)) throw malformed('The body is not valid UTF-8.');
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+  return { text, value: parse(text) };
 }
 
 /** Counts further bytes of a body; throws if it is nested too deeply or has too many values. */
@@ -55,10 +64,11 @@ function malformed(message: string, cause?: unknown): PlatformError {
   });
 }
 
-function inspect(value: unknown, path: string, refuseNames: boolean): void {
+/** Refuses what PostgreSQL cannot store, and names that reach an object's prototype. */
+export function refuseForbidden(value: unknown, path: string, refuseNames: boolean): void {
   if (typeof value === 'string') return refuseUnstorable(value, path || 'body');
   if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) inspect(item, `${path}[${index}]`, refuseNames);
+    for (const [index, item] of value.entries()) refuseForbidden(item, `${path}[${index}]`, refuseNames);
     return;
   }
   if (typeof value !== 'object' || value === null) return;
@@ -69,7 +79,7 @@ function inspect(value: unknown, path: string, refuseNames: boolean): void {
     if (refuseNames && prototypeNames.has(name) && (name === '__proto__' || typeof item === 'object')) {
       throw invalidField(at, 'this name is not allowed');
     }
-    inspect(item, at, refuseNames);
+    refuseForbidden(item, at, refuseNames);
   }
 }
 

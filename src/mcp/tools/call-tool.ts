@@ -9,7 +9,7 @@ import type { ClientRequest } from '../client-request.js';
 import { type ProgressListener, ProgressReport } from '../progress.js';
 import type { RunningCall, RunningCalls } from '../running-calls.js';
 import { boundedAnswer } from './bounded-answer.js';
-import type { CompiledTool } from './catalogue.js';
+import { type CompiledTool, isFor } from './catalogue.js';
 import type { Arguments } from './tool.js';
 import type { ToolRequest, ToolRunner } from './tool-runner.js';
 import { outcomeOf, refusalOf, type ToolOutcome } from './tool-result.js';
@@ -66,6 +66,7 @@ function begun(
   context: CallContext,
   call: RunningCall,
 ): Ready<ToolOutcome> {
+  if (request.fault !== undefined && isFor(found, request.caller.role)) throw request.fault;
   if (found.tool === chatTool) return chat(parts, request, args, context, call.signal);
   const { caller, requestId } = request;
   return boundedAnswer(found.plan, args, (given) =>
