@@ -7,6 +7,7 @@ import {
   type Operation,
   type OperationRequest,
   RawReply,
+  refuseLongText,
   type StreamReply,
   tenantCaller,
 } from '../http/operations/index.js';
@@ -15,7 +16,7 @@ import type { TenantCaller } from '../kernel/caller.js';
 import { PlatformError } from '../kernel/errors.js';
 import type { ClientRequest } from './client-request.js';
 import { directAnswer } from './direct-call.js';
-import { type Message, messageIn } from './message.js';
+import { attachmentsIn, type Message, messageIn } from './message.js';
 import { checkNames } from './request-bounds.js';
 import { rpcAnswerShape, rpcErrorShape, rpcRequestShape } from './rpc-shapes.js';
 import { loweredRole, narrowingHeaders, narrowingOf } from './narrowing.js';
@@ -23,7 +24,10 @@ import { type McpServerParts, serverFor } from './server.js';
 import { rowsNamedIn, type SubscriptionParts, TenantChanges } from './subscriptions.js';
 import { UnsentFrames } from './unsent-frames.js';
 
-const bodyBytesMax = 4 * 1024 * 1024;
+/** Room for attachments, as on the endpoints that the tools mirror. */
+const bodyBytesMax = 20 * 1024 * 1024;
+/** The most bytes without them. */
+const textBytesMax = 4 * 1024 * 1024;
 /** The code of a message that is no request. */
 const invalidRequest = -32_600;
 
@@ -63,7 +67,7 @@ export function mcpOperations(parts: EndpointParts): readonly Operation[] {
         '2026-07-28, 2025-11-25 and 2025-06-18.',
       access: tenantCaller(null),
       challenge: () => `Bearer resource_metadata="${metadataUrl(parts)}"`,
-      bodyRules: { form: 'raw', maxBytes: bodyBytesMax },
+      bodyRules: { form: 'raw', maxBytes: bodyBytesMax, textBytesMax },
       headers: ['origin', ...protocolHeaders, ...narrowingHeaders],
       output: z.unknown(),
       shown: {
@@ -126,6 +130,7 @@ async function serve(parts: EndpointParts, request: McpRequest): Promise<RawRepl
     });
   }
   const { body, fault, refusal } = message;
+  refuseLongText(request.rawBody, attachmentsIn(body), textBytesMax);
   const client = clientRequestOf(request, fault);
   try {
     checkNames(body);

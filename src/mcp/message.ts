@@ -22,6 +22,15 @@ export function messageIn(bytes: Uint8Array): Message {
   }
 }
 
+/** The tools that take images and files. A large text for another one would pass as a file by the name of its field. */
+const toolsWithAttachments: ReadonlySet<unknown> = new Set([chatTool.name, 'call_llm']);
+
+/** The part of a message that may hold images and files. */
+export function attachmentsIn(body: unknown): unknown {
+  const params = isJsonObject(body) && body['method'] === 'tools/call' ? body['params'] : undefined;
+  return isJsonObject(params) && toolsWithAttachments.has(params['name']) ? params['arguments'] : undefined;
+}
+
 function faultyMessage(body: unknown): Message {
   const call = isJsonObject(body) && body['method'] === 'tools/call' ? body : undefined;
   const params = call !== undefined && isJsonObject(call['params']) ? call['params'] : undefined;

@@ -195,6 +195,26 @@ test.serial('a turn with a response format gives a value that fits, or fails', a
   t.deepEqual(structured(called)['parsed'], { city: 'Oslo' });
 });
 
+test.serial('a chat over MCP takes an attachment as large as the stream does', async (t) => {
+  const node = await shared.tenant(t);
+  const { agentId } = await startConversations(node, model);
+  server.byDefault({ pieces: ['Seen'] });
+  const chat = async (args: object) => {
+    const mcp = await mcpClient(t, node.client.baseUrl, node.bootstrap.api_key);
+    return structured(
+      await mcp.callTool({ name: 'chat_with_agent', arguments: { agent_id: agentId, ...args } }),
+    );
+  };
+  const ofBytes = (bytes: number) => ({ ...image, data: Buffer.alloc(bytes, 1).toString('base64') });
+  const largest = await chat({ attachments: [ofBytes(5 * 1024 * 1024)] });
+  t.like(largest, { outcome: 'COMPLETED', accepted_fields: ['attachments'] });
+  const larger = await chat({ attachments: [ofBytes(5 * 1024 * 1024 + 1)] });
+  t.like(larger, { error: 'payload_too_large', details: { field: 'attachments.0.data' } });
+  const mcp = await mcpClient(t, node.client.baseUrl, node.bootstrap.api_key);
+  const elsewhere = { name: 'test_trigger', arguments: { trigger_id: agentId, payload: ofBytes(4_000_000) } };
+  await t.throwsAsync(mcp.callTool(elsewhere), { message: /413|payload_too_large/ });
+});
+
 test.serial('a response format of a turn needs the privilege of context', async (t) => {
   const node = await shared.tenant(t);
   const { access_token: token, tenant_id: tenant, agent_id: agent } = node.bootstrap;

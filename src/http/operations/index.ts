@@ -16,6 +16,7 @@ export { idempotencyHeader, validKey } from './idempotent.js';
 export { replayed } from './kept-answer.js';
 export { invoke, type Invocation } from './invoke.js';
 export { parseJson, parseUnchecked, refuseForbidden, refuseOversized, refuseUnstorable } from './json.js';
+export { refuseLongText } from './long-text.js';
 export { JsonSize } from '../../kernel/json-size.js';
 export { isJsonObject, type JsonObject, mergePatch } from './merge-patch.js';
 export { asSent, named, nameOf, sentFormOf } from './named.js';

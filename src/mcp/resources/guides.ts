@@ -103,7 +103,7 @@ function limitsText(): string {
     '',
     '- Each request of a key counts in the window of the key; model calls, turns and trigger executions also count in the window of the tenant. A refusal says when to try again.',
     '- A credential runs at most 50 tools at once on a node. An answer is at most 1 MB: lists come in pages with `next_cursor`.',
-    '- A request body is at most 4 MB.',
+    '- A request body is at most 20 MB, of which 4 MB are not attachments.',
     '- Over MCP an id and a progress token have at most 200 characters, an address 2,000; one stream of updates names at most 100 addresses. A client that reads slowly gets fewer reports of progress, and one update of an address for many changes.',
     '- A turn over MCP ends after 180 s; `options.timeout_ms` shortens that.',
     '- `context`: 2,000 characters and 50 fields. `bindings`: 16 KB. `metadata`: 20 keys and 4 KB. `session_from`: 1 to 5 names.',

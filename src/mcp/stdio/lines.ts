@@ -1,5 +1,5 @@
 /** The largest message; the server refuses larger ones too. */
-const lineBytesMax = 4 * 1024 * 1024;
+const lineBytesMax = 20 * 1024 * 1024;
 
 /** The lines of a byte stream. A line beyond the bound is dropped and read as an invalid one. */
 export async function* lineReader(input: AsyncIterable<Uint8Array>): AsyncGenerator<string> {

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { refuseLongText } from '../../../../src/http/edge/request-body.js';
+import { refuseLongText } from '../../../../src/http/operations/index.js';
 
 const textBytesMax = 1_000;
 
