@@ -17,8 +17,13 @@ export function queryOf(
   mayBeEmpty = false,
 ): Ready<string> {
   return whenReady(extracted(scope, extraction, payload, expressions), (value) =>
-    bounded(extraction, textOf(value), mayBeEmpty),
+    bounded(extraction, storable(textOf(value)), mayBeEmpty),
   );
+}
+
+/** A literal of an expression may hold NUL and half surrogate pairs, which PostgreSQL refuses with the whole turn. */
+function storable(text: string): string {
+  return text.replaceAll('\0', '').toWellFormed();
 }
 
 function bounded(extraction: QueryExtraction, found: string, mayBeEmpty: boolean): string {

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../http/operations/index.js';
 import { Stop, stopAtFault, unreadable } from '../intake/pipeline/stop.js';
 import { readQuery } from '../intake/read-message.js';
 import { recordOf, requestsOf, type TriggerConfig, type TriggerType } from '../triggers/types/registry.js';
-import type { MappedContext } from '../triggers/mapped-context.js';
+import { cutText, type MappedContext } from '../triggers/mapped-context.js';
 
 const valueCharsMax = 2_000;
 const namesMax = 50;
@@ -50,7 +50,7 @@ export function givenContext<Type extends TriggerType>(
             name,
             typeof value === 'number' || typeof value === 'boolean'
               ? value
-              : textOf(value).slice(0, valueCharsMax),
+              : cutText(textOf(value), valueCharsMax),
           ] as const,
         ],
   );

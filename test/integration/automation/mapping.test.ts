@@ -3,6 +3,8 @@ import fc from 'fast-check';
 import { createExpressions } from '../../../src/infra/expressions/index.js';
 import { followPath, parseJsonPath } from '../../../src/automation/triggers/json-path.js';
 import { compactJson, cutText, mappedContext } from '../../../src/automation/triggers/mapped-context.js';
+import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
+import { givenContext } from '../../../src/automation/management/given-payload.js';
 import { payloadOf } from '../../../src/automation/intake/payload.js';
 import { queryOf } from '../../../src/automation/intake/query.js';
 import { oneTenant, startSandbox } from '../../support/servers/sandbox.js';
@@ -116,6 +118,28 @@ test('writing JSON stops soon after the length that is read', (t) => {
 test('a value is not cut in the middle of a character', (t) => {
   const { x } = mappedContext({ x: '$.x' }, { x: `${'a'.repeat(1_999)}😀` });
   t.is(x, 'a'.repeat(1_999));
+});
+
+test('a payload that is given by hand is not cut in the middle of a character', (t) => {
+  const parsed = parseTriggerConfig('webhook', {});
+  const text = `${'a'.repeat(1_999)}😀`;
+  const context = givenContext(parsed, { text, list: [text], short: '😀', count: 1 });
+  t.deepEqual(context, {
+    text: 'a'.repeat(1_999),
+    list: `["${'a'.repeat(1_998)}`,
+    short: '😀',
+    count: 1,
+  });
+});
+
+test('a query has no character that cannot be stored', async (t) => {
+  const expressions = createExpressions(startSandbox(t), { timeoutMs: 60_000 });
+  const query = (expression: string) =>
+    queryOf(oneTenant, { mode: 'jmespath', expression }, payload, expressions);
+  t.is(await query('`"a\\u0000b"`'), 'ab');
+  t.is(await query('`"a\\ud83d"`'), 'a\ufffd');
+  const empty = await t.throwsAsync(async () => query('`"\\u0000"`'));
+  t.is(empty !== undefined && 'code' in empty ? empty.code : '', 'no_message');
 });
 
 test('the query is taken in each of the four modes', async (t) => {
