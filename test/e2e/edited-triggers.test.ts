@@ -94,6 +94,31 @@ test('queued messages run before the first that arrives after buffering is switc
   );
 });
 
+test('the answer of an acknowledged message goes to the callback after its trigger becomes synchronous', async (t) => {
+  const node = await shared.tenant(t);
+  const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+  const trigger = await createTrigger(node, buffered(receiver.url));
+  const send = (message: string) =>
+    node.client.call('POST', trigger.path, {
+      body: { from: 'ada', message },
+      headers: { 'idempotency-key': message },
+    });
+  const first = await send('one');
+  t.like(first, { status: 202, json: { status: 'buffered' } });
+  const trigger_config = { execution: { mode: 'sync', message_buffer: { enabled: false } } };
+  await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, { trigger_config });
+  await endBuffers(node);
+  const { id } = await ended(node, trigger, 'one');
+  await eventually(async () => {
+    const [one] = await executionsOf(node, trigger);
+    return one.delivery_status !== 'none' && receiver.heard.length === 1;
+  }, seldom);
+  t.is(receiver.heard[0]?.headers['idempotency-key'], `${String(id)}:1`);
+  t.like(await send('one'), { status: 202, json: { status: 'buffered' } });
+  t.like(await send('two'), { status: 200, json: { agent_response: 'echo: two' } });
+  t.is(receiver.heard.length, 1);
+});
+
 test('a queued answer goes to the current callback, signed with both secrets', async (t) => {
   const node = await shared.tenant(t);
   const away = await startToolServer(t, (_request, response) => answerJson(response, {}, 503));

@@ -111,7 +111,7 @@ export class MessageCompletion {
   /** The failure of a message that ran no turn, for the outbox, where its callback asks for failures. */
   #failureFor(item: InboxMessage, parsed: TriggerConfig, error: TurnFailure | null): NewDelivery | undefined {
     const asks = parsed.config.execution.callback?.send_failures === true;
-    if (error === null || item.row === undefined || !asks || answersInResponse(parsed)) return undefined;
+    if (error === null || item.row === undefined || !asks || isAwaited(item, parsed)) return undefined;
     const content = failureContent(error, item.work);
     const key = hasMailRoute(parsed, item.work) ? besideMail(item.executionId) : item.executionId;
     return this.#forCallback(item, item.row.seq, { key, content, truncated: false });
@@ -124,7 +124,7 @@ export class MessageCompletion {
     turn: TurnOutcome,
   ): Promise<{ readonly answer: Reply; readonly mail: FinishedRow['mail'] } | undefined> {
     const { row, work } = item;
-    if (row === undefined || answersInResponse(parsed)) return undefined;
+    if (row === undefined || isAwaited(item, parsed)) return undefined;
     const failure = parsed.config.execution.callback?.send_failures === true ? failureOf(turn) : undefined;
     const byMail = hasMailRoute(parsed, work);
     if (byMail && parsed.config.execution.callback !== undefined)
@@ -214,11 +214,11 @@ export class MessageCompletion {
 /** Whether the caller waits for the answer and receives it shortened. */
 function isCutForWaiting(
   way: TextWay,
-  { row }: InboxMessage,
+  item: InboxMessage,
   parsed: TriggerConfig,
   turn: TurnOutcome,
 ): Ready<boolean> {
-  if (row !== undefined && !answersInResponse(parsed)) return false;
+  if (item.row !== undefined && !isAwaited(item, parsed)) return false;
   return isSyncAnswerCut(way, responseSettings(parsed), turn);
 }
 
@@ -249,15 +249,21 @@ function besideMail(executionId: string): string {
 /** The response to a waiting caller, kept for repeats of the message. */
 function keptAnswer(
   way: TextWay,
-  { triggerId, executionId }: InboxMessage,
+  item: InboxMessage,
   trigger: LiveTrigger | undefined,
   turn: TurnOutcome,
 ): Ready<SenderResponse | undefined> {
-  if (trigger === undefined || !answersInResponse(trigger.parsed)) return undefined;
+  if (trigger === undefined || !isAwaited(item, trigger.parsed)) return undefined;
+  const { triggerId, executionId } = item;
   return syncAnswer(
     way,
     responseSettings(trigger.parsed),
     { triggerId, agentId: trigger.agentId, executionId },
     turn,
   );
+}
+
+/** Whether the answer belongs into the response. A trigger may have become synchronous since the acknowledgement. */
+function isAwaited({ work }: InboxMessage, parsed: TriggerConfig): boolean {
+  return work.acknowledged !== true && answersInResponse(parsed);
 }

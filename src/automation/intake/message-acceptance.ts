@@ -5,6 +5,7 @@ import type { Buffers } from '../inbox/buffers.js';
 import { deleteRefused, reschedule } from '../inbox/inbox.store.js';
 import type { InboxRunner } from '../inbox/inbox-runner.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
+import type { MessagePayload } from '../messages/message-payload.js';
 import type { TriggerMeasures } from '../messages/measures.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
 import type { TurnPort } from '../triggers/ports.js';
@@ -78,7 +79,7 @@ export class MessageAcceptance {
       config.execution.mode === 'async'
         ? acknowledgement(config.execution, () => namesOf(message), accepted)
         : json(accepted);
-    const work = payloadFrom(message);
+    const work: MessagePayload = { ...payloadFrom(message), acknowledged: true };
     const { acceptance, row } = await this.#write(message, work, 'running', answer);
     if (acceptance.fate !== 'accepted') return this.#notAccepted(acceptance.fate, message);
     this.#parts.measures.accepted('webhook');
@@ -90,7 +91,8 @@ export class MessageAcceptance {
     const { trigger, config, sessionId } = message;
     const { buffers, measures } = this.#parts;
     const { window_ms: windowMs, max_messages: most } = config.execution.message_buffer;
-    const { acceptance, row } = await this.#write(message, payloadFrom(message), 'buffered', undefined);
+    const work: MessagePayload = { ...payloadFrom(message), acknowledged: true };
+    const { acceptance, row } = await this.#write(message, work, 'buffered', undefined);
     if (acceptance.fate !== 'accepted') return this.#notAccepted(acceptance.fate, message);
     measures.accepted('webhook');
     measures.buffered();

@@ -31,6 +31,8 @@ export const work = z.object({
   userId: z.string().optional(),
   keyId: z.string().optional(),
   requestId: z.string(),
+  /** The sender has an acknowledgement instead of the answer. */
+  acknowledged: z.boolean().optional(),
   /** The span of the request that brought the message. */
   traceparent: z.string().optional(),
   /** The agent of the session it was accepted for; the trigger may have been moved to another agent since. */
