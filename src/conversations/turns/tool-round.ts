@@ -11,6 +11,7 @@ import { callSubAgent, type RunChild, type SubAgentResult } from './sub-agent.js
 import { readCall, type ReadCall } from './tool-call.js';
 import { refused, type ToolResult } from './tool-result.js';
 import type { Toolset } from './toolset.js';
+import { storable } from './turn-output.js';
 import { endToolSpan, toolSpan } from './turn-spans.js';
 import type { ApprovalDecision, RecordedStep, StepDetail } from './turn.js';
 import { mayBegin, type TurnWork } from './turn-work.js';
@@ -101,7 +102,9 @@ async function oneCall(
     latencyMs: Math.round(parts.time.monotonicMs() - startedAtMs),
   });
   try {
-    const { state, text, ...used } = await resultOf(work, call, { step, index, span }, run);
+    const { state, text: given, ...used } = await resultOf(work, call, { step, index, span }, run);
+    // Errors quote servers and models, and are cut by length.
+    const text = storable(given);
     endToolSpan(span, state);
     totals.add(used);
     const ended = detail({ result: text, isError: state !== 'finished', ...used });

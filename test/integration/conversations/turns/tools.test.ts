@@ -240,6 +240,25 @@ test.serial('the model gets text of a bounded size, whatever tools answer', asyn
   t.regex(huge ?? '', /^The tool could not be used/);
 });
 
+test.serial('what tools and models write badly is recorded in characters that can be stored', async (t) => {
+  const server = await startToolServer(t, ({ path, body }, response) => {
+    const { id } = JSON.parse(body === '' ? '{}' : body) as { id?: number };
+    // One of the two is cut in the middle of a character.
+    const message = `${path === '/even' ? '' : 'x'}\0${'😀'.repeat(400)}`;
+    answerJson(response, { jsonrpc: '2.0', id: id ?? null, error: { code: -32_000, message } });
+  });
+  const unknown = `${'n'.repeat(99)}😀`;
+  openai.script(calling(['even__echo', {}], ['odd__echo', {}], [unknown, {}]), saying('fine'));
+  const { end, ports } = await run([mcp('even', `${server.url}/even`), mcp('odd', `${server.url}/odd`)]);
+  t.is(end.outcome, 'COMPLETED');
+  const [even, odd, named] = lastResults(openai);
+  for (const text of [even, odd]) t.regex(text ?? '', /😀/);
+  t.regex(named ?? '', /^There is no tool of the name nnn/);
+  // PostgreSQL refuses these escapes in JSON, and with them the turn.
+  const recorded = JSON.stringify(ports.recorded(undefined, end));
+  t.notRegex(recorded, /\\u0000|\\ud83d/);
+});
+
 test.serial('secrets are inserted where the schema says, and removed from answers', async (t) => {
   const http = await startToolServer(t, ({ headers }, response) =>
     answerJson(response, { said: headers['authorization'] }),
