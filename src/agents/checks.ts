@@ -17,6 +17,7 @@ import type { McpServer } from './schemas/editor-schema.js';
 import { authHeaders, type SecretReader } from './tools/credentials.js';
 import { hideIn, secretHider } from '../infra/diagnostics/index.js';
 import { listServerTools } from './tools/mcp-server.js';
+import { shownText } from './tools/shown-text.js';
 
 export interface NetworkFindings {
   readonly issues: readonly Issue[];
@@ -181,10 +182,11 @@ export class Checks {
       const headers = await authHeaders(server.auth, read);
       const timeoutMs = Math.min(serverTimeoutMs, server.call_timeout_ms);
       const tools = await listServerTools({ server, headers, egress: this.#egress, timeoutMs, signal });
-      return hideIn(tools, secretHider(values)) as ServerTool[];
+      const hide = secretHider(values);
+      return hideIn(tools, (text) => shownText(text, hide, text.length).text) as ServerTool[];
     } catch (error) {
       // A server may quote the secret that it was sent, so secrets are removed from the reason.
-      const reason = secretHider(values)(reasonOf(error)).slice(0, 300);
+      const { text: reason } = shownText(reasonOf(error), secretHider(values), 300);
       return `the server did not list its tools: ${reason}`;
     }
   }

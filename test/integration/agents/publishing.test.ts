@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { type AgentsBench, dataOf, idOf, type Person, startAgents } from '../../support/servers/agents.js';
 import { databaseOfFile } from '../../support/database/database.js';
-import { startMcpServer, startToolServer } from '../../support/servers/tool-servers.js';
+import { answerJson, startMcpServer, startToolServer } from '../../support/servers/tool-servers.js';
 
 const database = databaseOfFile(test);
 let bench: AgentsBench;
@@ -217,6 +217,34 @@ test("an agent with a secret, an MCP server and a sub-agent is published with th
     ['echo', 'fail'],
   );
   t.like(files?.validation, { state: 'valid', issues: [] });
+});
+
+test('what servers write is kept in characters that can be stored', async (t) => {
+  const owner = await newOwner();
+  const tool = (name: string, description: string) => ({ name, description, annotations: {} });
+  const emoji = '😀'.repeat(3_000);
+  const lists = await startMcpServer(t, undefined, [
+    tool('even', emoji),
+    tool('odd', `x${emoji}`),
+    tool('nul', 'a\0b'),
+  ]);
+  const fails = await startToolServer(t, ({ path, body }, response) => {
+    const { id } = JSON.parse(body === '' ? '{}' : body) as { id?: number };
+    const error = { code: -32_000, message: `${path === '/even' ? '' : 'x'}\0${emoji}` };
+    answerJson(response, { jsonrpc: '2.0', id: id ?? null, error });
+  });
+  const withServer = async (name: string, url: string): Promise<string> => {
+    const agent = await newAgent(owner, name);
+    await addSchema(owner, agent, { name: 'srv', type: 'mcp', editor_schema: { mcp: { url } } });
+    return agent;
+  };
+  const published = await publish(owner, await withServer('lists', lists.url));
+  t.is(published.status, 200, JSON.stringify(published.body));
+  for (const path of ['even', 'odd']) {
+    const refused = await publish(owner, await withServer(path, `${fails.url}/${path}`));
+    t.is(refused.status, 400);
+    t.like(refused.body, { details: { schema: 'srv', field: 'editor_schema.mcp.url' } });
+  }
 });
 
 test('a server that quotes the refused credential does not reveal it', async (t) => {
