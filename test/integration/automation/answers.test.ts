@@ -126,6 +126,15 @@ test('paragraphs are kept together, small ones in groups', (t) => {
   t.deepEqual(splitAnswer(`${a}\n\n${b}\n \n${c}`, split).chunks, [`(1/2)\n${a}\n\n${b}`, `(2/2)\n${c}`]);
 });
 
+test('blank lines end paragraphs whatever the line ends', (t) => {
+  const paragraphs = [1, 2, 3].map((n) => `Sentence ${n} one is here now. Sentence ${n} two is here.`);
+  for (const end of ['\n', '\r\n'])
+    t.deepEqual(
+      splitAnswer(paragraphs.join(`${end} ${end}`), { ...split, numbering: false }).chunks,
+      paragraphs,
+    );
+});
+
 test('sentences are kept together, short ones in groups', (t) => {
   const text = `${'One is here. '.repeat(6)}${'Two is there! '.repeat(6)}`.trim();
   const { chunks } = splitAnswer(text, { ...split, chunk_strategy: 'sentence', numbering: false });

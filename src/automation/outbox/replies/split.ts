@@ -58,7 +58,7 @@ function piecesOf(
 
 /** Each part includes the white space after it, so that joining the parts restores the text. */
 function paragraphsOf(text: string, size: number): string[] {
-  const ends = [...text.matchAll(/\n[ \t]*\n\s*/g)].map(({ index, 0: gap }) => index + gap.length);
+  const ends = [...text.matchAll(/\n[ \t\r]*\n\s*/g)].map(({ index, 0: gap }) => index + gap.length);
   const parts = [...ends, text.length].map((end, index) => text.slice(ends[index - 1] ?? 0, end));
   return parts.flatMap((part) => (part.trimEnd().length <= size ? [part] : sentencesOf(part, size)));
 }
