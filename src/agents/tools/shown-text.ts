@@ -1,4 +1,5 @@
 import type { SecretHider } from '../../infra/diagnostics/index.js';
+import { storableText } from '../../kernel/storable-text.js';
 
 export const shownCharsDefault = 20_000;
 
@@ -10,7 +11,7 @@ export function shownText(
   hide: SecretHider,
   charsMax = shownCharsDefault,
 ): { readonly text: string; readonly truncated: boolean } {
-  const whole = text.replaceAll('\0', '').toWellFormed();
+  const whole = storableText(text);
   // Secrets are removed before the cut: a secret that is cut in two would leave a part that no pattern recognizes.
   const shown = hide(whole, charsMax);
   return { text: shown.slice(0, charsMax).toWellFormed(), truncated: whole.length > charsMax };

@@ -4,6 +4,7 @@ import { PlatformError } from '../../kernel/errors.js';
 import { ExpressionError, type Expressions, textOf } from '../../infra/expressions/index.js';
 import type { QueryExtraction } from '../triggers/config/webhook-config.js';
 import { FillBudget, fillText, valueAt } from '../triggers/templates.js';
+import { storableText } from '../../kernel/storable-text.js';
 
 /** The upper bound of a message's length. */
 const queryCharsMax = 200_000;
@@ -17,13 +18,9 @@ export function queryOf(
   mayBeEmpty = false,
 ): Ready<string> {
   return whenReady(extracted(scope, extraction, payload, expressions), (value) =>
-    bounded(extraction, storable(textOf(value)), mayBeEmpty),
+    // A literal of an expression may hold NUL.
+    bounded(extraction, storableText(textOf(value)), mayBeEmpty),
   );
-}
-
-/** A literal of an expression may hold NUL and half surrogate pairs, which PostgreSQL refuses with the whole turn. */
-function storable(text: string): string {
-  return text.replaceAll('\0', '').toWellFormed();
 }
 
 function bounded(extraction: QueryExtraction, found: string, mayBeEmpty: boolean): string {

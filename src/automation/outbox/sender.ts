@@ -10,6 +10,7 @@ import { type AttemptEnd, deliveryClaims, type ClaimedDelivery, type Next } from
 import type { DeliveryRows } from './delivery-rows.js';
 import { type EndedAttempt, type QueueRow, type QueueState, queueTarget } from './delivery-queue-target.js';
 import { afterAttempt } from './retry.js';
+import { storableText } from '../../kernel/storable-text.js';
 
 /** How long other nodes leave a delivery alone that is being sent. */
 export const holdMs = attemptMs + 15_000;
@@ -250,7 +251,7 @@ export class Sender {
             statusCode: result.status,
             error: verdict === 'sent' ? null : `The receiver answered ${result.status}.`,
           }
-        : { statusCode: null, error: result.error.slice(0, errorCharsMax) };
+        : { statusCode: null, error: storableText(result.error.slice(0, errorCharsMax)) };
     return { delivery, next: nextOf(verdict, delivery, result.delayMs, once), end };
   }
 

@@ -8,6 +8,7 @@ import type { TriggerType } from '../triggers/types/registry.js';
 import type { Sources } from './sources.js';
 import { dueSources, noteFailure, type PutOff, putOff, sourceClaims } from './sources.store.js';
 import type { SkipReason } from './trigger-source.js';
+import { storableText } from '../../kernel/storable-text.js';
 
 const sweepEveryMs = 500;
 /** Connected sources stay with the node that polled last, unless it is this late. */
@@ -114,7 +115,8 @@ export class SourcePoller {
       const inMs = found?.againInMs;
       return inMs === undefined ? undefined : { subject: { ...source, early: false }, inMs };
     } catch (error) {
-      const message = (error instanceof Error ? error.message : 'unknown').slice(0, errorCharsMax);
+      const reason = error instanceof Error ? error.message : 'unknown';
+      const message = storableText(reason.slice(0, errorCharsMax));
       const failures = await store.inTenant(scope, (tx) =>
         noteFailure(scope, tx, triggerId, pauseMs, message),
       );

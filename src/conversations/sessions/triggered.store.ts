@@ -12,6 +12,7 @@ import {
   type TenantTransaction,
   withinTextBytes,
 } from '../../infra/storage/index.js';
+import { storableText } from '../../kernel/storable-text.js';
 
 export interface RefusedExecution {
   readonly id: string;
@@ -34,10 +35,10 @@ export interface RefusedExecution {
  */
 export async function recordRefused(tx: TenantTransaction, execution: RefusedExecution): Promise<void> {
   const input = {
-    message: storable(execution.message),
+    message: storableText(execution.message),
     ...(execution.consumerKey === undefined
       ? {}
-      : { author: { kind: 'consumer', id: storable(execution.consumerKey) } }),
+      : { author: { kind: 'consumer', id: storableText(execution.consumerKey) } }),
     declared_context: null,
     accepted_fields: [],
     ignored_fields: [],
@@ -46,7 +47,7 @@ export async function recordRefused(tx: TenantTransaction, execution: RefusedExe
     needs_bindings: false,
   };
   const error =
-    execution.error === null ? null : { ...execution.error, message: storable(execution.error.message) };
+    execution.error === null ? null : { ...execution.error, message: storableText(execution.error.message) };
   await tx.query(sql.typeAlias('nothing')`
     insert into executions (tenant_id, id, session_id, agent_id, trigger_id, slot, arrival, channel, user_id, status,
       outcome, due_at, input, error, latency_ms, created_at, finished_at)
@@ -56,11 +57,6 @@ export async function recordRefused(tx: TenantTransaction, execution: RefusedExe
       ${error === null ? null : JSON.stringify(error)}::jsonb, 0,
       date_trunc('milliseconds', clock_timestamp()), date_trunc('milliseconds', clock_timestamp()))
     on conflict (tenant_id, id) do nothing`);
-}
-
-/** PostgreSQL refuses NUL and half surrogate pairs; strangers' texts must not roll back what is recorded with them. */
-function storable(text: string): string {
-  return text.replaceAll('\0', '').toWellFormed();
 }
 
 /** The columns of a delivery are none of the actor's: the outbox sets them, also by set_delivery_statuses(). */

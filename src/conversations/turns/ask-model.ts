@@ -3,9 +3,9 @@ import { type CallOrder, callIdFrom, type RunningCall } from '../../models/calls
 import { PlatformError } from '../../kernel/errors.js';
 import { AnswerBuilder, type AssistantPart, type LlmEvent, type LlmRequest } from '../../llm/index.js';
 import { TurnLost } from './interruption.js';
-import { storable } from './turn-output.js';
 import type { StepDetail } from './turn.js';
 import type { TurnWork } from './turn-work.js';
+import { storableText } from '../../kernel/storable-text.js';
 
 export type CallSource = Exclude<(typeof callSources)[keyof typeof callSources], 'Central.LLM.Controller'>;
 export type ModelAnswer = Extract<StepDetail, { readonly step: 'model' }>;
@@ -127,13 +127,13 @@ function storablePart(part: AssistantPart): AssistantPart {
   switch (part.type) {
     case 'text':
     case 'thinking':
-      return { ...part, text: storable(part.text) };
+      return { ...part, text: storableText(part.text) };
     case 'tool_call':
       return {
         ...part,
-        id: storable(part.id),
-        name: storable(part.name),
-        arguments: storable(part.arguments),
+        id: storableText(part.id),
+        name: storableText(part.name),
+        arguments: storableText(part.arguments),
       };
     case 'redacted_thinking':
       return part;

@@ -1,6 +1,6 @@
 import type { ToolDefinition } from '../../llm/index.js';
-import { storable } from './turn-output.js';
 import type { QuickReplies } from './turn.js';
+import { storableText } from '../../kernel/storable-text.js';
 
 export const suggestionsName = 'suggest_quick_replies';
 
@@ -36,7 +36,7 @@ export function quickRepliesOf(
   if (!Array.isArray(given)) return undefined;
   const labels = given
     .filter((label) => typeof label === 'string')
-    .map((label) => cut(storable(label).replaceAll(/\s+/g, ' ').trim()))
+    .map((label) => cut(storableText(label).replaceAll(/\s+/g, ' ').trim()))
     .filter((label) => label !== '');
   const distinct = [...new Set(labels)].slice(0, labelsMax);
   return distinct.length === 0 ? undefined : { type: 'quick_replies', data: { labels: distinct } };

@@ -6,9 +6,9 @@ import type { Message, Usage } from '../../llm/index.js';
 import { askModel, textOf } from './ask-model.js';
 import { Interruption, TurnInterrupted } from './interruption.js';
 import type { TurnsParts } from './parts.js';
-import { storable } from './turn-output.js';
 import { TurnTokens } from './turn-usage.js';
 import type { TurnPorts, TurnStart } from './turn.js';
+import { storableText } from '../../kernel/storable-text.js';
 
 /** What is kept of messages that leave the window. Replaces the earlier notes. */
 export interface MemoryNotes {
@@ -118,5 +118,5 @@ function objectIn(text: string): unknown {
 }
 
 function bounded(text: string, charsMax: number): string {
-  return redactText(storable(text).trim()).slice(0, charsMax).toWellFormed();
+  return redactText(storableText(text).trim()).slice(0, charsMax).toWellFormed();
 }

@@ -11,10 +11,10 @@ import { callSubAgent, type RunChild, type SubAgentResult } from './sub-agent.js
 import { readCall, type ReadCall } from './tool-call.js';
 import { refused, type ToolResult } from './tool-result.js';
 import type { Toolset } from './toolset.js';
-import { storable } from './turn-output.js';
 import { endToolSpan, toolSpan } from './turn-spans.js';
 import type { ApprovalDecision, RecordedStep, StepDetail } from './turn.js';
 import { mayBegin, type TurnWork } from './turn-work.js';
+import { storableText } from '../../kernel/storable-text.js';
 
 type ToolDetail = Extract<StepDetail, { readonly step: 'tool' }>;
 
@@ -104,7 +104,7 @@ async function oneCall(
   try {
     const { state, text: given, ...used } = await resultOf(work, call, { step, index, span }, run);
     // Errors quote servers and models, and are cut by length.
-    const text = storable(given);
+    const text = storableText(given);
     endToolSpan(span, state);
     totals.add(used);
     const ended = detail({ result: text, isError: state !== 'finished', ...used });

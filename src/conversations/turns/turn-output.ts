@@ -1,6 +1,7 @@
 import type { Time } from '../../../cluster/index.js';
 import type { AssistantPart, LlmEvent } from '../../llm/index.js';
 import type { TurnPorts } from './turn.js';
+import { storableText } from '../../kernel/storable-text.js';
 
 /** Separates the texts of two rounds: after a look-up the model continues in a new paragraph. */
 const pause = '\n\n';
@@ -84,7 +85,7 @@ export class TurnOutput {
     if (text === '') return;
     this.#firstTokenMs ??= this.elapsedMs;
     if (kind === 'thinking') {
-      const thought = storable(text);
+      const thought = storableText(text);
       if (thought !== '') this.#emit({ type: 'thinking', content: thought });
       return;
     }
@@ -101,9 +102,4 @@ export class TurnOutput {
     this.#text += content;
     this.#emit({ type: 'delta', content });
   }
-}
-
-/** Text that PostgreSQL accepts: no NUL, no lone surrogates. */
-export function storable(text: string): string {
-  return text.replaceAll('\0', '').toWellFormed();
 }

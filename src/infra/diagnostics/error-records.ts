@@ -11,6 +11,7 @@ import {
   type ShownError,
 } from './error-records.store.js';
 import type { RecentError } from './recent-errors.js';
+import { storableText } from '../../kernel/storable-text.js';
 
 /** One of the last errors of all nodes. */
 export interface ErrorRecord extends RecentError {
@@ -121,7 +122,8 @@ export class ErrorRecords {
   }
 
   #add(row: ErrorRow): void {
-    this.#waiting.push(row);
+    // All errors of a node are one statement: a text that cannot be stored, as a cut one, would hold up those of all.
+    this.#waiting.push({ ...row, message: storableText(row.message) });
     if (this.#waiting.length > waitingMax) this.#waiting.shift();
     this.#arm();
   }

@@ -9,6 +9,7 @@ import type { AuditContext, FieldChanges } from '../../kernel/audit-context.js';
 import { requestOrigin } from '../../kernel/request-origin.js';
 import { recordMade } from '../../http/idempotency/index.js';
 import { redactDeep, redactText } from '../../infra/diagnostics/index.js';
+import { storableText } from '../../kernel/storable-text.js';
 
 export interface AuditEntry {
   /**
@@ -98,19 +99,19 @@ function isOf({ targetKind, recorded }: AuditContext, subject: string): boolean 
 }
 
 function bounded(text: string): string {
-  return storable(redactText(text)).slice(0, textMax);
+  return storableText(redactText(text)).slice(0, textMax);
 }
 
 function asJson(value: Readonly<Record<string, unknown>>): string {
   return JSON.stringify(redactDeep(value, bounds), (_name, item: unknown) =>
-    typeof item === 'string' ? storable(item) : item,
+    typeof item === 'string' ? storableText(item) : item,
   );
 }
 
 /** Names an erased consumer by this hash in the entries that were written before. */
 export async function forgetAuditedConsumer(tx: TenantTransaction, key: string, hash: string): Promise<void> {
   await tx.any(sql.type(z.object({ forgotten: z.unknown() }))`
-    select forget_audited_consumer(${storable(redactText(key))}, ${hash}) as forgotten`);
+    select forget_audited_consumer(${storableText(redactText(key))}, ${hash}) as forgotten`);
 }
 
 export function forgetAuditEntries(tx: TenantTransaction, before: Date, rowsMax: number): Promise<number> {
@@ -126,11 +127,6 @@ export function forgetPlatformAudit(
 ): Promise<number> {
   return tx.oneFirst(sql.type(z.object({ gone: z.number() }))`
     select forget_platform_audit(${sql.timestamp(before)}, ${rowsMax}) as gone`);
-}
-
-/** PostgreSQL refuses NUL and half surrogate pairs; such a character must not roll back the recorded act. */
-function storable(text: string): string {
-  return text.replaceAll('\0', '').toWellFormed();
 }
 
 /** Some entries of a tenant that is being deleted; of any other tenant none. */

@@ -9,6 +9,20 @@ import { createDatabase } from '../../../support/database/database.js';
 const dayMs = 86_400_000;
 const [quiet, noisy] = [randomUUID(), randomUUID()];
 
+test('an error that quotes half a character or NUL holds up no other', async (t) => {
+  const store = await openStore({ databaseUrl: (await createDatabase(t)).url });
+  t.teardown(() => store.close());
+  const time = { wallMs: () => Date.now(), after: () => ({ cancel() {} }) };
+  const report = (attempted: string, error: unknown): void => t.fail(`${attempted}: ${String(error)}`);
+  const records = new ErrorRecords({ store, time, ids: systemIds, node: 'node', report });
+  for (const message of ['not 😀'.slice(0, 5), 'a\0b', 'fine']) {
+    const error = { id: randomUUID(), error: 'not_found', message, timestamp: new Date().toISOString() };
+    records.note({ ...error, requestId: 'r', operation: 'agents.get', tenant: quiet });
+  }
+  const listed = await records.listOf(quiet, { after: undefined, limit: 10 });
+  t.deepEqual(listed.map(({ message }) => message).toSorted(), ['ab', 'fine', 'not \uFFFD']);
+});
+
 test('a noisy tenant pushes out nobody else, a week ends all, and a deleted tenant has none', async (t) => {
   const store = await openStore({ databaseUrl: (await createDatabase(t)).url });
   t.teardown(() => store.close());
