@@ -203,6 +203,17 @@ test.serial('all calls of a round are decided before it is made, and several rou
   t.is(paid(bench).length, 4);
 });
 
+test.serial('a call whose arguments hold what no row can hold waits without it', async (t) => {
+  const bench = await startBench(t);
+  openai.script(calling(['pay', { amount: 5, to: 'A\0da\ud83d' }]), saying('Paid.'));
+  const waiting = await startWaiting(bench, bench.agentId);
+  const pending = await bench.talk.get('/api/v1/approvals?status=pending');
+  t.deepEqual(pending.data[0].arguments, { amount: 5, to: 'Ada\uFFFD' });
+  await decide(bench, waiting.approvalId, { decision: 'approve' });
+  t.is(eventOf(await waiting.turn, 'done')?.['outcome'], 'COMPLETED');
+  t.deepEqual(paid(bench), [{ amount: 5, to: 'Ada\uFFFD' }]);
+});
+
 test.serial('a cancel voids the approval', async (t) => {
   const bench = await startBench(t);
   openai.script(calling(['pay', { amount: 5 }]));

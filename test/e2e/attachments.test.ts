@@ -173,6 +173,11 @@ test.serial('a turn with a response format gives a value that fits, or fails', a
   const detail = await talk.get(`/api/v1/executions/${turn.executionId}`);
   t.deepEqual(detail.data.parsed, { city: 'Rome' });
 
+  // Its text is sound JSON; its value holds NUL and half a character, which no row can hold.
+  server.script({ pieces: ['{"city":"Ro\\u0000me\\ud83d"}'] });
+  const odd = await talk.say({ message: 'where?', options });
+  t.deepEqual(eventOf(odd, 'response')?.['parsed'], { city: 'Rome\uFFFD' });
+
   server.byDefault({ pieces: ['nowhere'] });
   const never = await talk.say({ message: 'where?', options });
   t.deepEqual(
@@ -181,7 +186,7 @@ test.serial('a turn with a response format gives a value that fits, or fails', a
   );
   t.is(never.text, '');
   const { rows, counted } = await booksOf(node);
-  t.is(rows.length, 4);
+  t.is(rows.length, 5);
   t.is(counted, server.billed.input + server.billed.output);
 
   server.byDefault({ pieces: ['{"city":"Oslo"}'] });

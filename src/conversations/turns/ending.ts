@@ -1,4 +1,5 @@
 import { PlatformError } from '../../kernel/errors.js';
+import { storableText } from '../../kernel/storable-text.js';
 import { TurnParked } from './approvals.js';
 import { TurnInterrupted, TurnLost } from './interruption.js';
 import type { ModelClock, QuickReplies, TurnEnd } from './turn.js';
@@ -52,7 +53,7 @@ function failureOf(error: unknown, { refusalOf, report }: TurnWork['parts']): En
   }
   const clock = clockOf(refusal);
   if (clock !== undefined) return { outcome: 'TIMEOUT', timeoutClock: clock };
-  return { outcome: 'FAILED', error: { code: refusal.code, message: refusal.message } };
+  return { outcome: 'FAILED', error: { code: refusal.code, message: storableText(refusal.message) } };
 }
 
 const clocks: readonly ModelClock[] = ['turn', 'first_signal', 'idle', 'call'];

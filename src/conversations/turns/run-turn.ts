@@ -4,6 +4,7 @@
  * approvals.
  */
 import { callSources } from '../../models/calls/index.js';
+import { storableValue } from '../../kernel/storable-text.js';
 import type { WorkSpan } from '../../infra/diagnostics/index.js';
 import type { Message } from '../../llm/index.js';
 import { TurnParked } from './approvals.js';
@@ -144,7 +145,7 @@ async function fittingAnswer(work: TurnWork, format: SchemaFormat, said: Said): 
   }
   if (fitting.mismatch !== undefined) throw responseFormatMismatch(fitting.mismatch);
   output.release();
-  return { blocks: said.blocks, parsed: fitting.parsed };
+  return { blocks: said.blocks, parsed: storableValue(fitting.parsed) };
 }
 
 /** One answer without the agent's tools. It can still suggest replies. */

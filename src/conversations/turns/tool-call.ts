@@ -1,4 +1,6 @@
 import type { AssistantPart, ToolCallPart } from '../../llm/index.js';
+import { JsonSize } from '../../kernel/json-size.js';
+import { storableValue } from '../../kernel/storable-text.js';
 import type { Toolset, TurnTool } from './toolset.js';
 
 export type Arguments = Readonly<Record<string, unknown>>;
@@ -25,15 +27,16 @@ export function readCall(part: ToolCallPart, toolset: Toolset): ReadCall {
 }
 
 /**
- * Undefined if the text is not a JSON object. An empty text counts as an empty object, because models often write
- * nothing.
+ * Undefined if the text is not a JSON object, or is nested too deeply. An empty text counts as an empty object, because
+ * models often write nothing. A call that people decide is stored as a value.
  */
 export function argumentsOf({ arguments: text }: ToolCallPart): Arguments | undefined {
   if (text.trim() === '') return {};
+  if (new JsonSize().addText(text) !== undefined) return undefined;
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Arguments)
+      ? (storableValue(value) as Arguments)
       : undefined;
   } catch {
     // A model may write anything; the caller reports it to the model.

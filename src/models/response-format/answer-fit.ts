@@ -1,3 +1,4 @@
+import { JsonSize } from '../../kernel/json-size.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { type Sandbox, SandboxError, type SandboxTask } from '../../infra/sandbox/index.js';
@@ -90,10 +91,11 @@ export function parsedAnswer(text: string): unknown {
 /** Models without a mode for schemas often wrap their JSON in a fence. */
 function jsonIn(text: string): { readonly text: string; readonly value: unknown } | undefined {
   const json = withoutFence(text.trim());
+  if (new JsonSize(Number.POSITIVE_INFINITY).addText(json) !== undefined) return undefined;
   try {
     return { text: json, value: JSON.parse(json) as unknown };
   } catch {
-    // Not JSON: the answer does not fit.
+    // Not JSON, as one that is nested too deeply: the answer does not fit.
     return undefined;
   }
 }

@@ -51,6 +51,14 @@ test('an answer in a fence is read, and words around it are not', async (t) => {
   t.deepEqual(await fitting.of(scope, format, 'Sure: {"n":2}'), { mismatch: 'the answer is not JSON' });
 });
 
+test('an answer that is nested more deeply than any store takes is not read', (t) => {
+  t.is(parsedAnswer(`${'['.repeat(200_000)}${']'.repeat(200_000)}`), undefined);
+  t.deepEqual(
+    parsedAnswer(`${'['.repeat(20)}${']'.repeat(20)}`),
+    JSON.parse(`${'['.repeat(20)}${']'.repeat(20)}`),
+  );
+});
+
 test('a format is read with the path of what is wrong', (t) => {
   const wrong = (value: unknown, field: string): void => {
     t.like(
