@@ -4,7 +4,7 @@ import '../bin/supported-node.mjs';
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { parseArgs, stripVTControlCharacters } from 'node:util';
 import { build } from './build.mjs';
 import { FailureCounts } from './failure-counts.mjs';
 import { testFiles } from './test-files.mjs';
@@ -43,10 +43,16 @@ async function runOnce(number) {
   let repeated = false;
   createInterface({ input: child.stdout }).on('line', (line) => {
     repeated ||= line === '── failed';
-    if (!repeated) summary.take(line);
+    if (repeated) return;
+    summary.take(line);
+    // At once: a run of all tests takes an hour, and may be interrupted.
+    if (stripVTControlCharacters(line).trim().startsWith('✘')) process.stdout.write(`${line}\n`);
   });
   const code = await new Promise((resolve) => child.on('close', resolve));
-  if (interruption.signal.aborted) return;
+  if (interruption.signal.aborted) {
+    process.stdout.write(`run ${number}, interrupted: ${summary.passed} passed, ${summary.failed} failed\n`);
+    return;
+  }
   counts.take({ number, failed: code !== 0, failures: summary.failures });
   const seconds = Math.round((performance.now() - startedAt) / 1000);
   process.stdout.write(
