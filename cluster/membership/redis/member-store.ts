@@ -14,7 +14,7 @@ import type {
 import type { View } from '../membership.js';
 import { StoreClock } from '../store-clock.js';
 import { connectRedis, reconnect, whenReady, type RedisConnection } from './connection.js';
-import { leaseText, parseState, viewText, type WholeState } from './record.js';
+import { leaseText, parseState, placeIn, viewText, type WholeState } from './record.js';
 import { Script } from './scripts.js';
 
 export interface RedisMembersOptions {
@@ -104,7 +104,7 @@ class RedisMemberStore implements MemberStore {
     this.#closing = closing;
     // One hash tag, so that all keys of a cluster are in one slot of a Redis Cluster.
     this.#members = `{troupe:${cluster}}:members`;
-    this.#stateKeys = [this.#members, `{troupe:${cluster}}:packed`, `{troupe:${cluster}}:places`];
+    this.#stateKeys = [this.#members, `{troupe:${cluster}}:packed`];
     this.#votes = `{troupe:${cluster}}:voices`;
     this.#channel = `{troupe:${cluster}}:changed`;
   }
@@ -130,6 +130,7 @@ class RedisMemberStore implements MemberStore {
       this.#lateMaxMs,
       replaced ?? '',
       known?.layout ?? '',
+      placeIn(known, lease.member.process) ?? '',
     ]);
     if (!Array.isArray(answer)) throw unexpected('renew');
     this.#leasesClock.saw(Number(answer[1]));

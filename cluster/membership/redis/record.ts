@@ -1,5 +1,5 @@
 import { ClusterError } from '../../errors.js';
-import { processId, viewNumber } from '../../ids/ids.js';
+import { type ProcessId, processId, viewNumber } from '../../ids/ids.js';
 import type { Departed, Lease, Snapshot, StoredLease } from '../member-store.js';
 import type { Member, Role, View } from '../membership.js';
 import { readVersion } from '../stated-version.js';
@@ -31,44 +31,42 @@ export interface WholeState {
 
 /** What `state` in `packing.lua` returns after the time. `known` was named by the request. */
 export function parseState(answer: readonly unknown[], known: WholeState | undefined): WholeState {
-  const [mark, age, state, places] = answer;
+  const [mark, age, state] = answer;
   if (typeof mark !== 'string') throw badRecord('the generation mark is missing');
   const generationAgeMs = parseAge(age);
-  if (Array.isArray(state)) return parseWhole(state, parsePlaces(places), mark, generationAgeMs);
+  if (Array.isArray(state)) return parseWhole(state, mark, generationAgeMs);
   if (typeof state !== 'string' || known === undefined) throw badRecord('the answer is of an unknown kind');
   const leases = parseNumbers(state, known.order);
   return { ...known, snapshot: { ...known.snapshot, generation: mark, generationAgeMs, leases } };
 }
 
 /** Alternating fields and values of the hash. */
-function parseWhole(
-  entries: readonly unknown[],
-  places: ReadonlyMap<string, number>,
-  generation: string,
-  generationAgeMs: number,
-): WholeState {
+function parseWhole(entries: readonly unknown[], generation: string, generationAgeMs: number): WholeState {
   let view: View | undefined;
   let layout: string | undefined;
+  let processes = '';
   const leases: StoredLease[] = [];
-  const order: StoredLease[] = [];
   const departed: Departed[] = [];
   for (const [field, value] of pairs(entries)) {
     if (field === 'view') view = parseView(value);
     else if (field === 'layout') layout = value;
+    // The last one is the newest: a script that makes a layout adds it to what it has read.
+    else if (field === 'layout-order') processes = value;
+    else if (field.startsWith('lease:')) leases.push(parseLease(value));
     else if (field.startsWith('left:')) departed.push(parseDeparted(field.slice('left:'.length), value));
-    else if (field.startsWith('lease:')) {
-      const lease = parseLease(value);
-      leases.push(lease);
-      const place = places.get(lease.member.process);
-      if (place !== undefined) order[place] = lease;
-    }
   }
+  const order = layout === undefined ? [] : inOrder(leases, processes);
   return { snapshot: { generation, generationAgeMs, leases, departed, view }, layout, order };
 }
 
-function parsePlaces(list: unknown): ReadonlyMap<string, number> {
-  if (!Array.isArray(list)) throw badRecord('the layout is not a list');
-  return new Map(pairs(list).map(([process, place]) => [process, Number(place)]));
+export function placeIn(state: WholeState | undefined, process: ProcessId): number | undefined {
+  const place = state?.order.findIndex(({ member }) => member.process === process) ?? -1;
+  return place < 0 ? undefined : place;
+}
+
+function inOrder(leases: readonly StoredLease[], processes: string): readonly StoredLease[] {
+  const byProcess = new Map<string, StoredLease>(leases.map((lease) => [lease.member.process, lease]));
+  return processes.split(' ').flatMap((process) => byProcess.get(process) ?? []);
 }
 
 function pairs(list: readonly unknown[]): (readonly [string, string])[] {

@@ -13,6 +13,7 @@ Arguments:
   8  how long after that it may be executed, in ms
   9  a mark to be replaced, because the cluster does not use it any more; empty if none
   10  the layout that the process knows; empty if none
+  11  its own place in it; empty if none
 Result:
   1 if renewed, 2 if it came late, else 0; then what `state` returns
 
@@ -37,7 +38,7 @@ elseif not before or tonumber(ARGV[2]) >= tonumber(string.match(before, '^%d+'))
   local lease = ARGV[2] .. ' ' .. numberText(now) .. ' ' .. numberText(late) .. ' ' .. ARGV[3]
   redis.call('HSET', members, field, lease)
   if before and string.match(before, '{.*}$') == string.match(lease, '{.*}$') then
-    pack(ARGV[1], lease)
+    pack(ARGV[1], lease, ARGV[10], ARGV[11])
   else
     redis.call('HDEL', members, 'layout')
   end

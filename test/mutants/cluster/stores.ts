@@ -71,7 +71,7 @@ export const stores = [
       {
         id: 'renewal-not-packed',
         rule: 'Readers see each renewal.',
-        find: `    pack(ARGV[1], lease)`,
+        find: `    pack(ARGV[1], lease, ARGV[10], ARGV[11])`,
         replace: ``,
       },
     ],
@@ -107,7 +107,7 @@ export const stores = [
       {
         id: 'evicted-string-padded',
         rule: 'A packed string that Redis evicted is made anew.',
-        find: `  local isWhole = redis.call('STRLEN', packed) == redis.call('HLEN', places) * width`,
+        find: `  local isWhole = redis.call('STRLEN', packed) == tonumber(bytes)`,
         replace: `  local isWhole = true`,
       },
     ],

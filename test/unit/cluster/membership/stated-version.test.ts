@@ -73,7 +73,7 @@ test('the lease of a process that has ended keeps nobody out', async (t) => {
 
 test('the record of a member holds its version, and one without is read too', (t) => {
   const parsed = (text: string) =>
-    parseState(['g', '0', ['lease:other', text], []], undefined).snapshot.leases[0]?.member;
+    parseState(['g', '0', ['lease:other', text]], undefined).snapshot.leases[0]?.member;
   const stated = lease(spokenProtocols, 1);
   t.deepEqual(parsed(`1 0 0 ${leaseText(stated)}`), stated.member);
   const unstated = lease(undefined, 1);
