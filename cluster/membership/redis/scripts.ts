@@ -9,9 +9,8 @@ export class Script {
   readonly #text: string;
   readonly #sha: string;
 
-  /** Several names: their texts one after the other are one script. */
-  constructor(...names: readonly string[]) {
-    this.#text = names.map((name) => readFileSync(new URL(`${name}.lua`, folder), 'utf8')).join('');
+  constructor(name: string) {
+    this.#text = readFileSync(new URL(`${name}.lua`, folder), 'utf8');
     this.#sha = createHash('sha1').update(this.#text).digest('hex');
   }
 
