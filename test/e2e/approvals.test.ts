@@ -207,10 +207,8 @@ test.serial('a call whose arguments hold what no row can hold waits without it',
   const bench = await startBench(t);
   openai.script(calling(['pay', { amount: 5, to: 'A\0da\ud83d' }]), saying('Paid.'));
   const waiting = await startWaiting(bench, bench.agentId);
-  const pending = await bench.talk.get('/api/v1/approvals?status=pending');
-  t.deepEqual(pending.data[0].arguments, { amount: 5, to: 'Ada\uFFFD' });
-  await decide(bench, waiting.approvalId, { decision: 'approve' });
-  t.is(eventOf(await waiting.turn, 'done')?.['outcome'], 'COMPLETED');
+  t.is((await bench.talk.get('/api/v1/approvals?status=pending')).data[0].arguments.to, 'Ada\uFFFD');
+  await Promise.all([decide(bench, waiting.approvalId, { decision: 'approve' }), waiting.turn]);
   t.deepEqual(paid(bench), [{ amount: 5, to: 'Ada\uFFFD' }]);
 });
 
