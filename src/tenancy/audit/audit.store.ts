@@ -99,7 +99,7 @@ function isOf({ targetKind, recorded }: AuditContext, subject: string): boolean 
 }
 
 function bounded(text: string): string {
-  return storableText(redactText(text)).slice(0, textMax);
+  return storableText(redactText(text).slice(0, textMax));
 }
 
 function asJson(value: Readonly<Record<string, unknown>>): string {
