@@ -40,6 +40,9 @@ const blocks = /\b(?:spawnSync|execFileSync|execSync|Atomics\.wait)\(/;
 const unshareable =
   /\bt\.context\b|\btest\.(?:serial\.)?(?:beforeEach|afterEach)\b|^(?:(?:const|let) (?![^\n]*\basync\b)[^\n]*)?\bawait\b/m;
 
+/** A process has one tracer provider and one dispatcher of requests: of two files that set it, one would lose. */
+const setsGlobals = /\b(?:recordSpans|setGlobal[A-Z]\w+)\(|\bOtlpReceiver\b/;
+
 /** @typedef {{ path: string, files: string[] }} Pack the path is that of the only file, or of a file to be written */
 
 /**
@@ -76,7 +79,8 @@ function subjectOf(file) {
   // A file beside the kinds reads the whole tree.
   if (rest.length === 0 || source in alone) return undefined;
   const text = readFileSync(join(root, file), 'utf8');
-  if (!shareable.test(source) || unshareable.test(text) || blocks.test(text)) return undefined;
+  if (!shareable.test(source) || [unshareable, blocks, setsGlobals].some((rule) => rule.test(text)))
+    return undefined;
   if (kind === 'e2e' && startsProcesses.test(text)) return undefined;
   return `${kind}/${rest.length > 1 ? rest[0] : 'others'}`;
 }

@@ -47,12 +47,15 @@ test('each test file is in one pack, and a pack holds at most its size of one su
   t.true(packs.length < all.length / 2, `${packs.length} packs of ${all.length} files`);
 });
 
-test('files that change their process, wait while they are loaded, have hooks for each test or nodes of their own are alone', (t) => {
+test('files that change their process, record its traces, wait while they are loaded, have hooks for each test or nodes of their own are alone', (t) => {
   for (const file of [
     'dist/test/integration/http/edge/slow-clients.test.js',
     'dist/test/unit/test-packs.test.js',
     'dist/test/integration/tenancy/identity/sign-in-limits.test.js',
     'dist/test/cluster/killed-calls.test.js',
+    'dist/test/e2e/planted-vendor-key.test.js',
+    'dist/test/e2e/telemetry-export.test.js',
+    'dist/test/unit/http/edge/tracing.test.js',
     'dist/test/tidy.test.js',
   ]) {
     t.deepEqual(packOf(file), { path: file, files: [file] });

@@ -5,7 +5,7 @@ import { type Attributes, type Span, type SpanOptions, trace } from '@openteleme
 /** From here on, for the whole process: call it before creating the traced objects. */
 export function recordSpans(): readonly string[] {
   const told: string[] = [];
-  trace.setGlobalTracerProvider({
+  const isSet = trace.setGlobalTracerProvider({
     getTracer: () => ({
       startSpan: (name: string, options?: SpanOptions): Span => spanOf(name, options?.attributes, told),
       startActiveSpan: (name: string): never => {
@@ -13,6 +13,8 @@ export function recordSpans(): readonly string[] {
       },
     }),
   });
+  if (!isSet)
+    throw new Error('this process already has a tracer provider: run the test file in a process of its own');
   return told;
 }
 
