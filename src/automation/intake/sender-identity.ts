@@ -1,4 +1,5 @@
 import {
+  consumerKeyCharactersMax,
   derivedSessionId,
   normalIdentity,
   normalPhone,
@@ -9,7 +10,7 @@ import type { WebhookConfig } from '../triggers/config/webhook-config.js';
 import { textOf } from '../../infra/expressions/index.js';
 import { valueAt } from '../triggers/templates.js';
 import type { ChannelMessage } from './channels.js';
-import { cutText, type MappedContext } from '../triggers/mapped-context.js';
+import type { MappedContext } from '../triggers/mapped-context.js';
 
 /** Where a webhook's configured names are looked up: the mapped context first, then the payload. */
 export interface Sources {
@@ -23,14 +24,24 @@ export function lookUp(name: string, { context, payload, message }: Sources): un
   return valueAt(payload, name) ?? (message === undefined ? undefined : valueAt(message.fields, name));
 }
 
-const keyCharsMax = 255;
-
-/** The sender's identity in its stored spelling; undefined if the message names none. */
+/**
+ * The sender's identity in its stored spelling; undefined if the message names none. A long one is refused: cut, two
+ * people whose identities begin alike would share memory and sessions.
+ */
 export function consumerKeyOf(config: WebhookConfig, sources: Sources): string | undefined {
   const { identity_field: field } = config.sender_access;
   const named = field === undefined ? '' : textOf(lookUp(field, sources));
   const key = field !== undefined && named !== '' ? spelled(field, named) : (sources.message?.sender ?? '');
-  return key === '' ? undefined : cutText(key, keyCharsMax);
+  if (key.length > consumerKeyCharactersMax) {
+    throw new PlatformError('validation_error', {
+      message: `The sender's identity has ${key.length} characters; at most ${consumerKeyCharactersMax} are allowed.`,
+      details: {
+        field: field ?? 'sender',
+        issue: `must have at most ${consumerKeyCharactersMax} characters`,
+      },
+    });
+  }
+  return key === '' ? undefined : key;
 }
 
 const phoneNames: ReadonlySet<string> = new Set(['phoneNumber', '_waId', 'From']);

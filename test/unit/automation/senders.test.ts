@@ -147,11 +147,22 @@ test('senders are checked by mode, with phone numbers in one spelling', async (t
   t.false((await check(listed, undefined)).allowed);
 });
 
-test('a long key or name is not cut within a character', (t) => {
-  const long = `${'k'.repeat(254)}\u{1f600}`;
+test('an identity of more than 255 characters is refused, so that no two people become one', (t) => {
   const named = config({ sender_access: { identity_field: 'user' } });
-  const key = consumerKeyOf(named, { context: {}, payload: { user: long }, message: undefined });
-  t.is(key, 'k'.repeat(254));
+  const keyOf = (user: string) =>
+    consumerKeyOf(named, { context: {}, payload: { user }, message: undefined });
+  t.is(keyOf('k'.repeat(255)), 'k'.repeat(255));
+  t.like(
+    t.throws(() => keyOf('k'.repeat(256))),
+    {
+      code: 'validation_error',
+      message: "The sender's identity has 256 characters; at most 255 are allowed.",
+      details: { field: 'user', issue: 'must have at most 255 characters' },
+    },
+  );
+});
+
+test("a channel's long message id is not cut within a character", (t) => {
   const [message] = messagesOf('twilio', { ...twilioPayload, MessageSid: `${'s'.repeat(199)}\u{1f600}` });
   t.is(message?.id, 's'.repeat(199));
 });
