@@ -16,7 +16,7 @@ import { parseArgs } from 'node:util';
 /** Cores are planned to be busy for this part, so that bursts and a lost machine fit. */
 const busy = 0.6;
 /** Redis: µs for each read, fixed and for each process, and KB for each process (`npm run bench:members`). */
-const redis = { fixedMicros: 60, microsEach: 1.7, kilobytesEach: 0.48, readsEach: 2 };
+const redis = { fixedMicros: 115, microsEach: 0.15, kilobytesEach: 0.026, readsEach: 2 };
 
 /** @returns {Record<string, Cost>} the table of the page, by its first column */
 export function costsOf(/** @type {string} */ page) {

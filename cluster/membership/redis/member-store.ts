@@ -14,7 +14,7 @@ import type {
 import type { View } from '../membership.js';
 import { StoreClock } from '../store-clock.js';
 import { connectRedis, reconnect, whenReady, type RedisConnection } from './connection.js';
-import { leaseText, parseSnapshot, viewText } from './record.js';
+import { leaseText, parseState, placeIn, viewText, type WholeState } from './record.js';
 import { Script } from './scripts.js';
 
 export interface RedisMembersOptions {
@@ -75,13 +75,17 @@ class RedisMemberStore implements MemberStore {
   readonly #leasesClock: StoreClock;
   readonly #othersClock: StoreClock;
   readonly #members: string;
+  /** What the scripts that return the state are called with. */
+  readonly #stateKeys: readonly string[];
   readonly #votes: string;
   readonly #channel: string;
-  readonly #renew = new Script('renew');
-  readonly #snapshot = new Script('snapshot');
+  readonly #renew = new Script('packing', 'renew');
+  readonly #snapshot = new Script('packing', 'snapshot');
   readonly #publish = new Script('publish');
   readonly #remove = new Script('remove');
   readonly #release = new Script('release');
+  /** As the last answer told it. */
+  #known: WholeState | undefined;
 
   constructor(
     { cluster, random, time, config }: RedisMembersOptions,
@@ -100,6 +104,7 @@ class RedisMemberStore implements MemberStore {
     this.#closing = closing;
     // One hash tag, so that all keys of a cluster are in one slot of a Redis Cluster.
     this.#members = `{troupe:${cluster}}:members`;
+    this.#stateKeys = [this.#members, `{troupe:${cluster}}:packed`];
     this.#votes = `{troupe:${cluster}}:voices`;
     this.#channel = `{troupe:${cluster}}:changed`;
   }
@@ -113,24 +118,23 @@ class RedisMemberStore implements MemberStore {
 
   async renew(lease: Lease, knownGeneration: string | undefined, replaced?: string): Promise<Renewal> {
     if (!this.#leasesClock.isSet) await this.#read(this.#leases, this.#leasesClock);
-    const answer = await this.#renew.run(
-      this.#leases,
-      [this.#members],
-      [
-        lease.member.process,
-        lease.renewals,
-        leaseText(lease),
-        knownGeneration ?? '',
-        this.#random.id(),
-        this.#channel,
-        this.#leasesClock.nowMs(),
-        this.#lateMaxMs,
-        replaced ?? '',
-      ],
-    );
+    const known = this.#known;
+    const answer = await this.#renew.run(this.#leases, this.#stateKeys, [
+      lease.member.process,
+      lease.renewals,
+      leaseText(lease),
+      knownGeneration ?? '',
+      this.#random.id(),
+      this.#channel,
+      this.#leasesClock.nowMs(),
+      this.#lateMaxMs,
+      replaced ?? '',
+      known?.layout ?? '',
+      placeIn(known, lease.member.process) ?? '',
+    ]);
     if (!Array.isArray(answer)) throw unexpected('renew');
     this.#leasesClock.saw(Number(answer[1]));
-    return { renewed: answer[0] === 1, late: answer[0] === 2, ...parseSnapshot(answer.slice(2)) };
+    return { renewed: answer[0] === 1, late: answer[0] === 2, ...this.#parse(answer.slice(2), known) };
   }
 
   snapshot(): Promise<Snapshot> {
@@ -138,10 +142,20 @@ class RedisMemberStore implements MemberStore {
   }
 
   async #read(connection: RedisConnection, clock: StoreClock): Promise<Snapshot> {
-    const answer = await this.#snapshot.run(connection, [this.#members], [this.#random.id()]);
+    const known = this.#known;
+    const values = [this.#random.id(), known?.layout ?? ''];
+    const answer = await this.#snapshot.run(connection, this.#stateKeys, values);
     if (!Array.isArray(answer)) throw unexpected('snapshot');
     clock.saw(Number(answer[0]));
-    return parseSnapshot(answer.slice(1));
+    return this.#parse(answer.slice(1), known);
+  }
+
+  /** `known` is what the request named: another answer may have come meanwhile. */
+  #parse(answer: readonly unknown[], known: WholeState | undefined): Snapshot {
+    // After an answer that cannot be read, the next one is whole.
+    this.#known = undefined;
+    this.#known = parseState(answer, known);
+    return this.#known.snapshot;
   }
 
   async publish(view: View, { generation, follows }: Publication): Promise<boolean> {

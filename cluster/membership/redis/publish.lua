@@ -2,7 +2,7 @@
 Publishes a view on top of the one that it was made from, or restores a view that the store has lost.
 
 Keys:
-  1  members: hash of `mark`, `mark-made`, `mark-server`, `view`, `lease:<process>` and `left:<process>`
+  1  members: as of `snapshot.lua`
 Arguments:
   1  generation mark that the maker read
   2  the view: `<number> <hash> <members as JSON>`
@@ -41,5 +41,6 @@ if not fits then
 end
 
 redis.call('HSET', KEYS[1], 'view', ARGV[2])
+redis.call('HDEL', KEYS[1], 'layout')
 redis.call('PUBLISH', ARGV[4], 'view')
 return { 1, string.format('%.0f', now) }

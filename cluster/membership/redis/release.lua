@@ -2,7 +2,7 @@
 Releases the lease of the calling process and stores its departure record.
 
 Keys:
-  1  members: hash of `mark`, `mark-made`, `mark-server`, `view`, `lease:<process>` and `left:<process>`
+  1  members: as of `snapshot.lua`
 Arguments:
   1  process id
   2  how long its confirmations of others still bind it, in ms
@@ -28,5 +28,6 @@ end
 
 local released = redis.call('HDEL', KEYS[1], 'lease:' .. ARGV[1])
 redis.call('HSET', KEYS[1], 'left:' .. ARGV[1], ARGV[2] .. ' ' .. string.format('%.0f', now))
+redis.call('HDEL', KEYS[1], 'layout')
 redis.call('PUBLISH', ARGV[4], ARGV[1])
 return released

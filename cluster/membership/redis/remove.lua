@@ -2,7 +2,7 @@
 One vote to remove a lease. Removes it once there are enough votes and the silence is long enough.
 
 Keys:
-  1  members: hash of `mark`, `mark-made`, `mark-server`, `view`, `lease:<process>` and `left:<process>`
+  1  members: as of `snapshot.lua`
   2  votes: hash of `<process> <renewals> <voter>` to the time of the vote
 Arguments:
   1  generation mark that the voter read
@@ -58,6 +58,6 @@ if silent < tonumber(ARGV[7]) then
   return outcome('too_early', silent)
 end
 
-redis.call('HDEL', KEYS[1], 'lease:' .. ARGV[2])
+redis.call('HDEL', KEYS[1], 'lease:' .. ARGV[2], 'layout')
 redis.call('PUBLISH', ARGV[8], ARGV[2])
 return outcome('removed', silent)

@@ -9,8 +9,9 @@ export class Script {
   readonly #text: string;
   readonly #sha: string;
 
-  constructor(name: string) {
-    this.#text = readFileSync(new URL(`${name}.lua`, folder), 'utf8');
+  /** Several names: their texts one after the other are one script. */
+  constructor(...names: readonly string[]) {
+    this.#text = names.map((name) => readFileSync(new URL(`${name}.lua`, folder), 'utf8')).join('');
     this.#sha = createHash('sha1').update(this.#text).digest('hex');
   }
 

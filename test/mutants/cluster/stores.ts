@@ -5,6 +5,11 @@ const redis = {
   simulations: [],
 };
 
+const packed = {
+  tests: ['test/integration/cluster/membership/packed-leases.test.ts'],
+  simulations: [],
+};
+
 /** Members in Redis, numbers in PostgreSQL. */
 export const stores = [
   ...mutantsOf(
@@ -57,14 +62,56 @@ export const stores = [
         find: `elseif not before or tonumber(ARGV[2]) >= tonumber(string.match(before, '^%d+')) then`,
         replace: `elseif true then`,
       },
+    ],
+    redis,
+  ),
+  ...mutantsOf(
+    'cluster/membership/redis/renew.lua',
+    [
+      {
+        id: 'renewal-not-packed',
+        rule: 'Readers see each renewal.',
+        find: `    pack(ARGV[1], lease, ARGV[10], ARGV[11])`,
+        replace: ``,
+      },
+    ],
+    packed,
+  ),
+  ...mutantsOf(
+    'cluster/membership/redis/packing.lua',
+    [
       {
         id: 'replica-keeps-the-mark',
         rule: 'A promoted replica gets a new generation mark.',
-        find: `if not mark or replaced or redis.call('HGET', KEYS[1], 'mark-server') ~= server then`,
-        replace: `if not mark or replaced then`,
+        find: `  if mark and maker == server and not isReplaced(mark) then`,
+        replace: `  if mark and not isReplaced(mark) then`,
       },
     ],
     redis,
+  ),
+  ...mutantsOf(
+    'cluster/membership/redis/packing.lua',
+    [
+      {
+        id: 'old-lease-beside-the-layout',
+        rule: 'A lease that an older version wrote is seen at once.',
+        find: `  if layout and tonumber(fields) ~= redis.call('HLEN', members) then`,
+        replace: `  if false then`,
+      },
+      {
+        id: 'layout-soon-after-old-leases',
+        rule: 'Nothing is packed until all processes of an older version have surely stopped.',
+        find: `local unpackedMs = 60000`,
+        replace: `local unpackedMs = 0`,
+      },
+      {
+        id: 'evicted-string-padded',
+        rule: 'A packed string that Redis evicted is made anew.',
+        find: `  local isWhole = redis.call('STRLEN', packed) == tonumber(bytes)`,
+        replace: `  local isWhole = true`,
+      },
+    ],
+    packed,
   ),
   ...mutantsOf(
     'cluster/membership/redis/remove.lua',
@@ -137,6 +184,18 @@ export const stores = [
       },
     ],
     redis,
+  ),
+  ...mutantsOf(
+    'cluster/membership/redis/publish.lua',
+    [
+      {
+        id: 'view-beside-the-layout',
+        rule: 'Readers see each view.',
+        find: `redis.call('HDEL', KEYS[1], 'layout')`,
+        replace: ``,
+      },
+    ],
+    packed,
   ),
   ...mutantsOf(
     'cluster/membership/redis/release.lua',

@@ -3,7 +3,7 @@ import { ClusterError } from '../../../../cluster/errors.js';
 import { processId, viewNumber } from '../../../../cluster/ids/ids.js';
 import { spokenProtocols, type Protocols } from '../../../../cluster/links/protocol.js';
 import type { StoredLease } from '../../../../cluster/membership/member-store.js';
-import { leaseText, parseSnapshot } from '../../../../cluster/membership/redis/record.js';
+import { leaseText, parseState } from '../../../../cluster/membership/redis/record.js';
 import { readVersion, refuseOtherVersions } from '../../../../cluster/membership/stated-version.js';
 import { ManualTime } from '../../../support/clocks/manual-time.js';
 
@@ -72,7 +72,8 @@ test('the lease of a process that has ended keeps nobody out', async (t) => {
 });
 
 test('the record of a member holds its version, and one without is read too', (t) => {
-  const parsed = (text: string) => parseSnapshot(['mark', 'g', 'lease:other', text]).leases[0]?.member;
+  const parsed = (text: string) =>
+    parseState(['g', '0', ['lease:other', text]], undefined).snapshot.leases[0]?.member;
   const stated = lease(spokenProtocols, 1);
   t.deepEqual(parsed(`1 0 0 ${leaseText(stated)}`), stated.member);
   const unstated = lease(undefined, 1);
