@@ -121,10 +121,17 @@ async function cluster(node: NodeProcess): Promise<Json> {
   return (await callServed(node, 'GET', '/api/v1/cluster', { token: operatorToken })).json.data;
 }
 
+/** The failure says which nodes were seen, and how this one got on: one that gets no core ends itself. */
 async function awaitMembers(node: NodeProcess, count: number): Promise<void> {
-  await eventually(async () => (await cluster(node)).nodes.length === count, {
-    timeoutMs: 60_000,
-    what: `${node.url} sees ${count} members`,
+  let seen: readonly unknown[] = [];
+  const check = async (): Promise<boolean> => {
+    seen = (await cluster(node)).nodes;
+    return seen.length === count;
+  };
+  const what = `${node.url} sees ${count} members`;
+  await eventually(check, { timeoutMs: 60_000, what }).catch((error: unknown) => {
+    const log = node.program.output().slice(-8_000);
+    throw new Error(`${what}: it saw ${JSON.stringify(seen)} and wrote ${log}`, { cause: error });
   });
 }
 
