@@ -29,8 +29,9 @@ export type InboxRow = z.output<typeof inboxRow>;
 const byKey: HotStatement<InboxRow> = {
   name: 'trigger_inbox_by_key',
   text: `select trigger_id, key, seq, session_id, execution_id, state, payload_hash, sealed, answer,
-      expires_at <= clock_timestamp() as expired
-    from trigger_inbox where tenant_id = $1 and trigger_id = $2 and key = $3`,
+      expires_at <= clock_timestamp() and not (state = 'merged' and exists (select from trigger_inbox r
+        where r.tenant_id = i.tenant_id and r.execution_id = i.execution_id and r.state = 'running')) as expired
+    from trigger_inbox i where tenant_id = $1 and trigger_id = $2 and key = $3`,
   row: inboxRow,
 };
 
@@ -91,6 +92,11 @@ export async function waitingMessages(tx: DirectoryTransaction): Promise<Waiting
   return { count, oldestMs, overdueMs };
 }
 
+/** The messages of a buffer are the text of their execution, which may wait for a person for days. */
+const isOver = sql.fragment`i.expires_at <= clock_timestamp() and (i.state = 'done' or i.state = 'merged' and not exists (
+  select from trigger_inbox r
+  where r.tenant_id = i.tenant_id and r.execution_id = i.execution_id and r.state = 'running'))`;
+
 /** Deletes a row whose retention has passed, so that its key can be used again. */
 export async function deleteExpired(
   { tenantId }: TenantScope,
@@ -99,8 +105,8 @@ export async function deleteExpired(
   key: string,
 ): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
-    delete from trigger_inbox where tenant_id = ${tenantId} and trigger_id = ${triggerId} and key = ${key}
-      and state in ('done', 'merged') and expires_at <= clock_timestamp()`);
+    delete from trigger_inbox i
+    where tenant_id = ${tenantId} and trigger_id = ${triggerId} and key = ${key} and ${isOver}`);
 }
 
 /** Ends a message that this process gives up. Returns false if another process has claimed it since. */
@@ -284,8 +290,8 @@ export const messageClaims: ClaimedTable = {
 export async function deleteOld(tx: DirectoryTransaction, rowsMax: number): Promise<number> {
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`
     delete from trigger_inbox where (tenant_id, trigger_id, key) in (
-      select tenant_id, trigger_id, key from trigger_inbox
-      where expires_at <= clock_timestamp() and state in ('done', 'merged') limit ${rowsMax}
-      for update skip locked)`);
+      select tenant_id, trigger_id, key from trigger_inbox i
+      where state in ('done', 'merged') and ${isOver} limit ${rowsMax}
+      for update of i skip locked)`);
   return rowCount;
 }

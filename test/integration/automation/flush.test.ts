@@ -4,7 +4,15 @@ import test from 'ava';
 import pg from 'pg';
 import { ignoreIdleLosses } from '../../../src/infra/storage/pool.js';
 import { systemRandom, systemTime } from '../../../cluster/index.js';
-import { type BatchWriter, type BatchWriters, openBatchWriters } from '../../../src/infra/storage/index.js';
+import {
+  type BatchWriter,
+  type BatchWriters,
+  openBatchWriters,
+  openHotReads,
+  openStore,
+} from '../../../src/infra/storage/index.js';
+import { tenantScope } from '../../../src/kernel/tenant-scope.js';
+import { deleteExpired, deleteOld, findByKey } from '../../../src/automation/inbox/inbox.store.js';
 import {
   type AcceptedRow,
   type Acceptance,
@@ -13,6 +21,7 @@ import {
 import { type Flushed, type FlushRow, flushTarget } from '../../../src/automation/inbox/flush-target.js';
 import { databaseOfFile } from '../../support/database/database.js';
 import { eventually } from '../../support/clocks/eventually.js';
+import { ownerView } from '../../support/database/owner-view.js';
 import { waitersFor } from '../../support/database/lock-waiters.js';
 
 const database = databaseOfFile(test);
@@ -177,3 +186,48 @@ test('of two nodes that flush the same buffer one gets its messages', async (t) 
   const outcomes = await Promise.all([flush(where, { at_once: true }), other.write(row)]);
   t.deepEqual(outcomes.flatMap(texts), ['a']);
 });
+
+test.serial(
+  'the messages of a buffer are kept until their execution has ended, however long it waits',
+  async (t) => {
+    const databaseUrl = database.url;
+    const store = await openStore({ databaseUrl });
+    const reads = openHotReads({ databaseUrl, time: systemTime });
+    const view = await ownerView(databaseUrl);
+    try {
+      const where = buffer();
+      const scope = tenantScope(where.tenant_id);
+      const execution_id = randomUUID();
+      for (const text of ['a', 'b']) await say(where, text, 0);
+      await flush(where, { execution_id });
+      const ours = [where.tenant_id];
+      await view.query(
+        `update trigger_inbox set expires_at = now() - interval '1 day' where tenant_id = $1`,
+        ours,
+      );
+      const keys = async () =>
+        (await view.query(`select key from trigger_inbox where tenant_id = $1 and state <> 'running'`, ours))
+          .rows;
+      const [{ key = '' } = {}] = await keys();
+      const forget = async () => {
+        await store.directory((tx) => deleteOld(tx, 100));
+        await store.inTenant(scope, (tx) => deleteExpired(scope, tx, where.trigger_id, key));
+      };
+      await forget();
+      t.is((await keys()).length, 2);
+      t.like(await findByKey(reads, scope, where.trigger_id, key), { state: 'merged', expired: false });
+      t.deepEqual(texts(await flush(where, { execution_id })), ['a', 'b']);
+      await view.query(
+        `update trigger_inbox set state = 'done' where tenant_id = $1 and state = 'running'`,
+        ours,
+      );
+      t.like(await findByKey(reads, scope, where.trigger_id, key), { expired: true });
+      await forget();
+      t.deepEqual(await keys(), []);
+    } finally {
+      await store.close();
+      await reads.close();
+      await view.end();
+    }
+  },
+);
