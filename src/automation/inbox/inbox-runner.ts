@@ -46,6 +46,8 @@ const storeAgainMs = 1_000;
 export const freshMs = 2_000;
 /** A statement without an answer is stopped, or its connection lost, long before the last look. */
 const unknownLooksMax = 30;
+/** Of a message that is given up unread. */
+const unreadable: MessagePayload = { message: '', context: {}, requestId: '' };
 const claiming = 'claiming abandoned inbox messages';
 
 export interface InboxRunnerParts {
@@ -308,9 +310,20 @@ export class InboxRunner {
       } catch (error) {
         // A row that cannot be read must not block the others.
         if (error instanceof StoreError) this.#mayHoldUnknown = true;
+        else await this.#giveUpUnread(row);
         report('reading an abandoned inbox message', error);
       }
     }
+  }
+
+  /** All later answers of its session wait for a row that is never read. Its keys may come back within the hour. */
+  async #giveUpUnread(row: ClaimedRow): Promise<void> {
+    if (row.attempts <= attemptsMax || row.age_ms < patienceMs) return;
+    const item = { ...this.#placeOf(row), work: unreadable };
+    await this.#giveUp(item, {
+      code: 'internal_error',
+      message: 'The stored message cannot be read. Send it again, and report it to the operator.',
+    }).catch((error: unknown) => this.#parts.report('giving up an inbox message', error));
   }
 
   async #workOf(
@@ -327,13 +340,16 @@ export class InboxRunner {
   }
 
   async #inboxMessageOf(row: ClaimedRow): Promise<InboxMessage> {
-    const scope = this.#parts.scopeOf(row.tenant_id);
+    const place = this.#placeOf(row);
+    return { ...place, work: await this.#workOf(place.scope, row.trigger_id, row.parts) };
+  }
+
+  #placeOf(row: ClaimedRow): Omit<InboxMessage, 'work'> {
     return {
-      scope,
+      scope: this.#parts.scopeOf(row.tenant_id),
       triggerId: row.trigger_id,
       sessionId: row.session_id,
       executionId: row.execution_id,
-      work: await this.#workOf(scope, row.trigger_id, row.parts),
       row: { trigger_id: row.trigger_id, key: row.key, seq: row.seq },
       attempts: row.attempts,
       ageMs: row.age_ms,

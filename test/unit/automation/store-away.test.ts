@@ -256,3 +256,33 @@ test('a message whose end may not be committed ends again here', async (t) => {
   await fire(1_000);
   t.is(orders.length, 2);
 });
+
+test('a message that nobody can read is given up after an hour, since its session waits for it', async (t) => {
+  const row = (age_ms: number, attempts: number) => ({
+    tenant_id: id,
+    trigger_id: id,
+    key: 'key',
+    seq: 1,
+    session_id: id,
+    execution_id: id,
+    parts: [Buffer.from('not sealed by this key')],
+    attempts,
+    age_ms,
+  });
+  const hour = 3_600_000;
+  const claims = [[row(hour - 1, 9)], [row(hour, 3)], [row(hour, 4)]];
+  const ends: unknown[] = [];
+  const { made, fire } = runner(t, () => Promise.reject(new Error('it runs no turn')), {
+    claimLeftBehind: async () => claims.shift() ?? [],
+    giveUp: async (_, { execution }) => {
+      ends.push(execution?.error?.code);
+      return true;
+    },
+  });
+  made.start();
+  await fire(2_000);
+  await fire(2_000);
+  t.deepEqual(ends, []);
+  await fire(2_000);
+  t.deepEqual(ends, ['internal_error']);
+});
