@@ -1,4 +1,6 @@
 /** What a turn begins with: its message, the agent's memory, and the values that its tools may read. */
+import { sleep } from '../../../cluster/index.js';
+import { StoreError } from '../../infra/storage/index.js';
 import type { AttachmentRef } from '../attachments/index.js';
 import { consumersOf, toolContext } from '../invocation/index.js';
 import { schemaFormatOf } from '../../models/response-format/index.js';
@@ -10,7 +12,42 @@ import type { MessageRow } from './rows.js';
 import type { SessionState } from './session-state.js';
 import { shownParts, transcript } from './transcript.js';
 
+/** The pause after the store had no capacity or was unreachable. */
+const readAgainMs = 500;
+
+export interface ClaimedTurn {
+  readonly turn: LiveTurn;
+  readonly tenant: Tenant;
+  readonly agent: TurnStart['agent'];
+  readonly claimed: Promise<void>;
+}
+
+/**
+ * A store that refuses for a moment is asked again until the turn's deadline: each new claim would count as a process that
+ * ended, and three of them end the turn.
+ */
 export async function turnStart(
+  state: SessionState,
+  parts: SessionActorParts,
+  { turn, tenant, agent, claimed }: ClaimedTurn,
+): Promise<TurnStart> {
+  const { signal } = turn.abort;
+  for (;;) {
+    try {
+      return await readStart(state, parts, turn, tenant, agent);
+    } catch (error) {
+      // Before its claim the turn has no deadline, and another process may own it.
+      await claimed;
+      const leftMs = (turn.deadlineAtMs ?? 0) - parts.time.monotonicMs();
+      const mayBeRead = error instanceof StoreError && error.retryable && leftMs > 0;
+      if (!mayBeRead || turn.finished || signal.aborted) throw error;
+      parts.report('reading what a turn begins with', error);
+      await sleep(parts.time, readAgainMs, signal);
+    }
+  }
+}
+
+async function readStart(
   state: SessionState,
   parts: SessionActorParts,
   turn: LiveTurn,

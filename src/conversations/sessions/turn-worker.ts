@@ -124,7 +124,7 @@ export class TurnWorker {
     // The first record joins the claim's commit. Readers get no event before that.
     const claimed = this.#claim(turn, agent.version);
     const emit = this.#emitter(turn, claimed);
-    const start = await turnStart(this.#state, this.#parts, turn, tenant, agent);
+    const start = await turnStart(this.#state, this.#parts, { turn, tenant, agent, claimed });
     const end = await this.#run(turn, start, emit);
     await claimed;
     if (end instanceof TurnParked) return this.#park(turn, end);
@@ -318,7 +318,7 @@ export class TurnWorker {
       sealed_bindings: null,
       finished_at: finishedAt,
     });
-    if (begun) this.#countTurn();
+    if (begun) this.#countTurn(finishedAt);
     const tail = turn.log.prepare(lastEvents(turn.row, end, turn.muted));
     const written = this.#activation.write(
       {
@@ -386,9 +386,11 @@ export class TurnWorker {
     this.#state.remember([message]);
   }
 
-  #countTurn(): void {
+  /** Its end is an interaction, also without an answer: readers of the list look at what changed a moment ago. */
+  #countTurn(finishedAt: string): void {
     const { session } = this.#state;
-    if (session !== undefined) this.#state.session = { ...session, total_turns: session.total_turns + 1 };
+    if (session === undefined) return;
+    this.#state.session = { ...session, total_turns: session.total_turns + 1, last_interaction: finishedAt };
   }
 
   #sessionPart(): { readonly session?: SessionRow } {
