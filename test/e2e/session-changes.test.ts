@@ -1,9 +1,11 @@
 import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
 import { openEvents } from '../support/clients/sockets.js';
-import { sharedNode } from '../support/servers/shared-node.js';
+import { sharedNodeWithOpenAi } from '../support/clients/direct-calls.js';
+import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
-const shared = sharedNode(test);
+const openai = new OpenAiServer();
+const shared = sharedNodeWithOpenAi(test, openai);
 
 interface Told {
   readonly sessions: readonly {
@@ -80,4 +82,21 @@ test('messages are listed from the newest on, and the calls of a turn with their
     key: other.bootstrap.api_key,
   });
   t.is(foreign.status, 404);
+});
+
+test.serial('the end of a turn is an interaction of its session also if it answers nothing', async (t) => {
+  const { client, bootstrap } = await shared.tenant(t);
+  const { api_key: key } = bootstrap;
+  const call = { token: bootstrap.access_token, tenant: bootstrap.tenant_id };
+  const body = { name: 'fails', llm_config: { model: 'openai.gpt-4.1-mini' } };
+  const agent = (await client.call('POST', '/api/agents', { ...call, body })).json.data.id;
+  await client.call('POST', `/api/agents/${agent}/publish`, { ...call, body: {} });
+  const message = { message: 'Is anybody there?' };
+  openai.script({ status: 500 }, { status: 500 }, { status: 500 });
+  const turn = await client.call('POST', `/api/v2/agents/${agent}/stream`, { key, body: message });
+  const { session_id, execution_id } = JSON.parse(/^data: (.*)$/m.exec(turn.text)?.[1] ?? '{}');
+  const execution = (await client.call('GET', `/api/v1/executions/${execution_id}`, { key })).json.data;
+  t.is(execution.outcome, 'FAILED');
+  const session = (await client.call('GET', `/api/v1/sessions/${session_id}`, { key })).json.data;
+  t.is(session.last_interaction, execution.finished_at);
 });

@@ -40,6 +40,8 @@ export async function monitor(
     }),
   ];
   writer.gone.addEventListener('abort', leave, { once: true });
+  // Of a reader that left before, no event comes.
+  if (writer.gone.aborted) leave();
   try {
     for await (const { executionId, events: batch } of events) {
       const text = batch

@@ -29,10 +29,11 @@ class Watched implements AsyncIterable<WatchedEvents> {
   }
 }
 
-function start(hasEnded: () => Promise<boolean> = () => Promise.resolve(false)) {
+function start(hasEnded: () => Promise<boolean> = () => Promise.resolve(false), hasLeft = false) {
   const time = new ManualTime('2026-01-01T00:00:00Z');
   const events = new Watched();
   const leaving = new AbortController();
+  if (hasLeft) leaving.abort();
   let text = '';
   const writer = {
     gone: leaving.signal,
@@ -74,4 +75,9 @@ test('a monitor ends with its session, also during a store outage, and when its 
   left.leave();
   await left.running;
   t.false(left.text().includes('error'));
+});
+
+test('a monitor whose reader has left before it begins ends at once', async (t) => {
+  const { running } = start(() => Promise.resolve(false), true);
+  await t.notThrowsAsync(running);
 });
