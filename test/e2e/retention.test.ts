@@ -28,7 +28,7 @@ async function sweeping(t: ExecutionContext, { databaseUrl, client, bootstrap }:
         },
       },
       sessions: {
-        eraseKnown: async (_scope, id) =>
+        eraseUnused: async (_scope, id) =>
           (await client.call('DELETE', `/api/v1/sessions/${id}`, { key: bootstrap.api_key })).status === 200,
         finishErasure: () => Promise.resolve(false),
       },

@@ -42,7 +42,7 @@ const unboundKeptMs = 2 * dayMs;
 export interface RetentionSweepParts {
   readonly store: Store;
   readonly tenants: Pick<Identity['tenants'], 'claimSweep'>;
-  readonly sessions: Pick<Sessions, 'eraseKnown' | 'finishErasure'>;
+  readonly sessions: Pick<Sessions, 'eraseUnused' | 'finishErasure'>;
   readonly time: Time;
   readonly report: (attempted: string, error: unknown) => void;
 }
@@ -154,7 +154,7 @@ export class RetentionSweep {
       for (const { id } of old) {
         if (this.#stopped) return;
         await sessions
-          .eraseKnown(scope, id, 'system')
+          .eraseUnused(scope, id, before)
           .catch((error: unknown) => report('erasing a session that is kept no longer', error));
       }
       if (old.length < sessionsMax) return;

@@ -83,19 +83,21 @@ export function isLarge(tx: TenantTransaction, id: string, rowsMax: number): Pro
       as is_large`);
 }
 
-/** The highest number that a message or an execution of the session has. */
+/** The newest message and execution of the session. */
 export function lastRowOf(tx: TenantTransaction, id: string): Promise<LastRow> {
   const { tenantId } = tx.scope;
-  return tx.one(sql.type(z.object({ last: z.number(), readAt: z.string() }))`
-    select now()::text as "readAt", greatest(
-      (select coalesce(max(number), 0) from messages where tenant_id = ${tenantId} and session_id = ${id}),
-      (select coalesce(max(arrival), 0) from executions where tenant_id = ${tenantId} and session_id = ${id})
-    ) as last`);
+  return tx.one(sql.type(z.object({ message: z.number(), execution: z.number(), readAt: z.string() }))`
+    select now()::text as "readAt",
+      (select coalesce(max(number), 0) from messages
+        where tenant_id = ${tenantId} and session_id = ${id})::bigint as message,
+      (select coalesce(max(arrival), 0) from executions
+        where tenant_id = ${tenantId} and session_id = ${id})::bigint as execution`);
 }
 
 /** Rows with higher numbers, and calls that started later, came after the look. */
 export interface LastRow {
-  readonly last: number;
+  readonly message: number;
+  readonly execution: number;
   readonly readAt: string;
 }
 

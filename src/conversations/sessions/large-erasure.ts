@@ -15,6 +15,7 @@ import {
   lastRowOf,
   otherParticipant,
 } from './erasure.store.js';
+import { isUnused } from './retention.store.js';
 
 /** The messages, or executions, that a session may have to be erased by one commit. Each may come with 50 MB of files. */
 const smallMax = 100;
@@ -27,6 +28,12 @@ const attachmentsMax = 10;
 const pauseMs = 5;
 /** Far below the time after which another process goes on. */
 const holdEveryMs = 20_000;
+
+const everyRow: LastRow = {
+  message: Number.MAX_SAFE_INTEGER,
+  execution: Number.MAX_SAFE_INTEGER,
+  readAt: 'infinity',
+};
 
 export interface LargeErasureParts {
   readonly store: Store;
@@ -71,7 +78,7 @@ export class LargeErasure {
     await this.#inTurn(async () => {
       const held = this.#held(scope, sessionId, actor);
       await held();
-      await this.#emptyRows(scope, sessionId, { last: Number.MAX_SAFE_INTEGER, readAt: 'infinity' }, held);
+      await this.#emptyRows(scope, sessionId, everyRow, held);
       await repeated(async () => {
         await held();
         const forgotten = await this.#store.inTenant(scope, (tx) =>
@@ -108,6 +115,27 @@ export class LargeErasure {
     return erase();
   }
 
+  /**
+   * Erases a session that is kept no longer by `erase`, unless it is in use. No intent is written: somebody may write in it
+   * before this ends, and the session is found again as long as it is old.
+   */
+  async ofUnused(
+    scope: TenantScope,
+    { sessionId, before }: { readonly sessionId: string; readonly before: Date },
+    erase: () => Promise<boolean>,
+  ): Promise<boolean> {
+    const found = await this.#store.inTenant(scope, async (tx) => {
+      if (!(await isUnused(tx, sessionId, before))) return undefined;
+      return { large: (await isLarge(tx, sessionId, smallMax)) ? await lastRowOf(tx, sessionId) : undefined };
+    });
+    if (found === undefined) return false;
+    const { large } = found;
+    if (large !== undefined) {
+      await this.#inTurn(() => this.#emptyRows(scope, sessionId, large, () => Promise.resolve()));
+    }
+    return erase();
+  }
+
   async end(scope: TenantScope, sessionId: string): Promise<void> {
     await this.#store.inTenant(scope, (tx) => endErasure(tx, sessionId));
   }
@@ -121,7 +149,7 @@ export class LargeErasure {
   async #emptyRows(
     scope: TenantScope,
     sessionId: string,
-    { last, readAt }: LastRow,
+    { message, execution, readAt }: LastRow,
     held: () => Promise<void>,
   ): Promise<void> {
     const inBatches = <Place>(
@@ -134,10 +162,10 @@ export class LargeErasure {
         return place;
       });
     await inBatches<number>((tx, after = -1) =>
-      forgetMessagesOfSession(tx, sessionId, { after, last }, rowsMax),
+      forgetMessagesOfSession(tx, sessionId, { after, last: message }, rowsMax),
     );
     await inBatches<number>((tx, after = -1) =>
-      forgetExecutionsOfSession(tx, sessionId, { after, last }, executionsMax),
+      forgetExecutionsOfSession(tx, sessionId, { after, last: execution }, executionsMax),
     );
     await inBatches<string>((tx, from) =>
       blankPreviewsOfSession(tx, sessionId, { from, before: readAt }, rowsMax),

@@ -117,10 +117,23 @@ export async function forgetExecutions(
   return rowCount;
 }
 
+/** No turn of the session waits or runs, and no message is on its way to it: the session's own row is older than both. */
+const isIdle = sql.fragment`not exists (
+    select from executions e where e.tenant_id = s.tenant_id and e.session_id = s.id and e.outcome is null)
+  and not exists (
+    select from awaited_messages m where m.tenant_id = s.tenant_id and m.session_id = s.id)`;
+
+/** Whether the session may be erased because it is kept no longer. */
+export function isUnused(tx: TenantTransaction, id: string, before: Date): Promise<boolean> {
+  return tx.oneFirst(sql.type(z.object({ is_unused: z.boolean() }))`
+    select exists (select from sessions s where s.tenant_id = ${tx.scope.tenantId} and s.id = ${id}
+      and s.last_interaction < ${sql.timestamp(before)} and ${isIdle}) as is_unused`);
+}
+
 const oldSession = z.object({ id: z.string(), last_interaction: z.date() });
 export type OldSession = z.output<typeof oldSession>;
 
-/** Sessions whose last message is older, from the oldest on. Their actors erase them, under their fences. */
+/** Sessions that are not used and whose last message is older, from the oldest on. Their actors erase them, under their fences. */
 export function sessionsBefore(
   tx: TenantTransaction,
   before: Date,
@@ -133,8 +146,8 @@ export function sessionsBefore(
       ? sql.fragment``
       : sql.fragment`and (last_interaction, id) > (${after.last_interaction.toISOString()}::timestamptz, ${after.id}::uuid)`;
   return tx.any(sql.type(oldSession)`
-    select id, last_interaction from sessions
-    where tenant_id = ${tenantId} and last_interaction < ${sql.timestamp(before)} ${rest}
+    select id, last_interaction from sessions s
+    where tenant_id = ${tenantId} and last_interaction < ${sql.timestamp(before)} and ${isIdle} ${rest}
     order by last_interaction, id limit ${rowsMax}`);
 }
 

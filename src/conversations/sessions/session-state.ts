@@ -72,6 +72,12 @@ export class SessionState {
     return this.queue.find(({ row }) => row.status === 'running');
   }
 
+  /** By its turns, of which some may not be stored yet, and by its last message. */
+  isUsedSince(ms: number): boolean {
+    const { session } = this;
+    return this.queue.length > 0 || (session !== undefined && Date.parse(session.last_interaction) >= ms);
+  }
+
   add(turn: LiveTurn): void {
     this.#turns.set(turn.row.id, turn);
     turn.log.onChange = () => this.wake();

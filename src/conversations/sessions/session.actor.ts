@@ -22,6 +22,7 @@ import {
   type DecideRequest,
   type DecideResponse,
   type ErasePersonRequest,
+  type EraseRequest,
   type FollowRequest,
   type FollowResponse,
   type OpenRequest,
@@ -304,13 +305,14 @@ class SessionActor {
     return watch(this.#state, call, () => this.#isLeaving);
   }
 
-  async erase(): Promise<{ erased: boolean }> {
+  async erase({ unusedSinceMs }: EraseRequest): Promise<{ erased: boolean }> {
+    if (unusedSinceMs !== undefined && this.#state.isUsedSince(unusedSinceMs)) return { erased: false };
     return { erased: await eraseSession(this.#state, this.#activation, this.#worker) };
   }
 
   async erasePerson({ consumerKey }: ErasePersonRequest): Promise<{ whole: boolean }> {
     const how = await erasePerson(this.#state, this.#activation, this.#parts, this.#worker, consumerKey);
-    if (how === 'alone') return { whole: (await this.erase()).erased };
+    if (how === 'alone') return { whole: await eraseSession(this.#state, this.#activation, this.#worker) };
     if (this.#state.next !== undefined) this.#askForWork();
     return { whole: false };
   }

@@ -270,6 +270,17 @@ export class Sessions {
     });
   }
 
+  /** For a session that is kept no longer. False, and nothing is erased, if somebody uses it. */
+  eraseUnused(scope: TenantScope, sessionId: string, before: Date): Promise<boolean> {
+    return this.#largeErasure.ofUnused(scope, { sessionId, before }, async () => {
+      const request = { by: 'system', unusedSinceMs: before.getTime() };
+      const { erased } = await this.#translatingRefusals(
+        this.#session(scope, sessionId).erase(request, { deadlineMs: controlMs }),
+      );
+      return erased;
+    });
+  }
+
   /** False if the session was erased before. */
   eraseKnown(scope: TenantScope, sessionId: string, by: string): Promise<boolean> {
     return this.#erase(scope, { sessionId, actor: by });

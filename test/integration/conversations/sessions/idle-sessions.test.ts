@@ -63,3 +63,22 @@ test('sessions that hold too much text leave memory before their time', async (t
     t.true(node.residents() <= 2, `${node.residents()} sessions`);
   }
 });
+
+test('an erasure for age leaves a session that was used since', async (t) => {
+  const bench = await startTurns(database);
+  const agent = await echoingAgent(bench);
+  const node = await startSessionNode({
+    databaseUrl: database.url,
+    bench,
+    agent,
+    sessionId: randomUUID(),
+    name: 'kept',
+  });
+  t.teardown(() => node.stop());
+  const before = Date.now();
+  t.is((await run(node.session, turnOf(agent, randomUUID()))).at(-1), 'done');
+  const erase = async (unusedSinceMs: number): Promise<boolean> =>
+    (await node.session.erase({ by: 'system', unusedSinceMs }, { deadlineMs: 30_000 })).erased;
+  t.false(await erase(before));
+  t.true(await erase(Date.now() + 1));
+});

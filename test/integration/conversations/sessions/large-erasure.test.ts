@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { LargeErasure } from '../../../../src/conversations/sessions/large-erasure.js';
+import { sessionsBefore } from '../../../../src/conversations/sessions/retention.store.js';
 import { openStore, type Store } from '../../../../src/infra/storage/index.js';
 import { insertTenant } from '../../../support/builders/callers.js';
 import { systemTime } from '../../../../cluster/index.js';
@@ -75,4 +76,70 @@ test('rows and previews that come after the look stay', async (t) => {
     { input_preview: '', output_preview: '' },
     { input_preview: 'of bob', output_preview: 'of bob' },
   ]);
+});
+
+test('a session that is kept no longer stays while it is used', async (t) => {
+  const store = await openStore({ databaseUrl: database.url });
+  const owner = await ownerView(database.url);
+  t.teardown(async () => {
+    await owner.end();
+    await store.close();
+  });
+  const scope = await insertTenant(store);
+  const sessionId = randomUUID();
+  const place = [scope.tenantId, sessionId];
+  await owner.query(
+    `insert into agents (tenant_id, id, document) values ($1, $2, '{"name": "a", "type": "chat"}')`,
+    place,
+  );
+  await owner.query(
+    `insert into sessions (tenant_id, id, agent_id, slot, channel, created_at, last_interaction)
+     values ($1, $2, $2, 0, 'slack', now() - interval '9 days', now() - interval '8 days')`,
+    place,
+  );
+  await owner.query(
+    `insert into messages (tenant_id, session_id, number, id, role, content, created_at)
+     select $1, $2, n, gen_random_uuid(), 'user', 'x', now() - interval '8 days' from generate_series(1, $3::int) n`,
+    [...place, messages],
+  );
+  const erasure = new LargeErasure({ store, time: systemTime });
+  const erase = (days: number): Promise<boolean> =>
+    erasure.ofUnused(scope, { sessionId, before: new Date(Date.now() - days * 86_400_000) }, () =>
+      Promise.resolve(true),
+    );
+  const listed = async (): Promise<readonly string[]> => {
+    const before = new Date(Date.now() - 7 * 86_400_000);
+    return (await store.inTenant(scope, (tx) => sessionsBefore(tx, before, undefined, 10))).map(
+      ({ id }) => id,
+    );
+  };
+  const left = async (): Promise<number> =>
+    (await owner.query('select from messages where session_id = $1', [sessionId])).rowCount ?? 0;
+  t.false(await erase(9), 'it was used eight days ago');
+
+  await owner.query(
+    `insert into executions (tenant_id, id, session_id, agent_id, slot, arrival, channel, status, due_at, input, created_at)
+     values ($1, $2, $2, $2, 0, 1, 'slack', 'waiting', now(), '{}', now())`,
+    place,
+  );
+  t.false(await erase(7), 'a turn waits for a decision');
+  t.deepEqual(await listed(), []);
+  await owner.query(`update executions set outcome = 'CANCELLED', status = 'cancelled' where id = $1`, [
+    sessionId,
+  ]);
+
+  for (const state of ['buffered', 'running']) {
+    await owner.query(
+      `insert into trigger_inbox (tenant_id, trigger_id, session_id, key, state, payload_hash, sealed, due_at, expires_at)
+       values ($1, $2, $2, $3, $3, '', '', now(), now())`,
+      [...place, state],
+    );
+    t.false(await erase(7), `a message on its way is ${state}`);
+    t.deepEqual(await listed(), []);
+    await owner.query('delete from trigger_inbox where session_id = $1', [sessionId]);
+  }
+  t.is(await left(), messages);
+  t.deepEqual(await listed(), [sessionId]);
+  t.true(await erase(7));
+  t.is(await left(), 0);
 });
