@@ -1,18 +1,30 @@
 import { type Call, ClusterError } from '../../../cluster/index.js';
-import type { WatchResponse } from '../../../generated/troupe/actors/v1/session.js';
+import type { WatchRequest, WatchResponse } from '../../../generated/troupe/actors/v1/session.js';
 import type { LiveTurn } from './live-turn.js';
 import type { SessionState } from './session-state.js';
 import { watchedEventsToWire } from './wire/turn-events.js';
 
-/** What happens in a session from now on, turn by turn. Ends with the call, or when the session is erased. */
+/** What a reader asks for that has read as far as `last`. */
+export function watchOn(from: WatchRequest, { executionId, events }: WatchResponse): WatchRequest {
+  const last = events.at(-1);
+  return last === undefined ? from : { executionId, after: last.id };
+}
+
+/**
+ * What happens in a session from now on, turn by turn, or for a reader that was cut off, after the last event that it has.
+ * Ends with the call, or when the session is erased.
+ */
 export async function* watch(
   state: SessionState,
+  from: WatchRequest,
   call: Call,
   leaving: () => boolean,
 ): AsyncGenerator<WatchResponse> {
   const { session: watched } = state;
   const places = new Map<LiveTurn, number>();
   for (const turn of state.allTurns()) places.set(turn, turn.finished ? turn.log.events.length : 0);
+  const begun = state.turn(from.executionId);
+  if (begun !== undefined) places.set(begun, begun.log.placeAfter(from.after));
   let wake = (): void => undefined;
   const onEnd = (): void => wake();
   call.signal.addEventListener('abort', onEnd, { once: true });

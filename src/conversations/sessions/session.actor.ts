@@ -32,6 +32,7 @@ import {
   type RunRequest,
   type RunResponse,
   SessionServiceDefinition,
+  type WatchRequest,
   type WatchResponse,
 } from '../../../generated/troupe/actors/v1/session.js';
 import { identityAfter } from '../invocation/index.js';
@@ -59,7 +60,7 @@ import { erasePerson, eraseSession } from './erasure.js';
 import { overviewOf } from './session-overview.js';
 import { change, SessionState } from './session-state.js';
 import { ended } from './turn-end.js';
-import { watch } from './session-watch.js';
+import { watch, watchOn } from './session-watch.js';
 import { TurnWorker } from './turn-worker.js';
 import {
   appendFromWire,
@@ -99,7 +100,7 @@ export function sessionActor(commits: SessionCommits, parts: SessionActorParts):
       passed: { lane: 'control', idempotent: true },
       append: { lane: 'control', idempotent: true },
       rename: { lane: 'control', idempotent: true },
-      watch: { lane: 'control', resume: (input) => input },
+      watch: { lane: 'control', resume: watchOn },
       erase: { lane: 'control', idempotent: true },
       erasePerson: { lane: 'control', idempotent: true },
     },
@@ -301,8 +302,8 @@ class SessionActor {
     });
   }
 
-  watch(_: unknown, call: Call): AsyncGenerator<WatchResponse> {
-    return watch(this.#state, call, () => this.#isLeaving);
+  watch(from: WatchRequest, call: Call): AsyncGenerator<WatchResponse> {
+    return watch(this.#state, from, call, () => this.#isLeaving);
   }
 
   async erase({ unusedSinceMs }: EraseRequest): Promise<{ erased: boolean }> {

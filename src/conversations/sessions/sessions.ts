@@ -249,7 +249,10 @@ export class Sessions {
   }
 
   watch(scope: TenantScope, sessionId: string): AsyncIterableIterator<WatchedEvents> & { cancel(): void } {
-    const events = this.#session(scope, sessionId).watch({}, { deadlineMs: followMs });
+    const events = this.#session(scope, sessionId).watch(
+      { executionId: '', after: 0 },
+      { deadlineMs: followMs },
+    );
     return Object.assign(readMessages(events, watchedEventsFromWire), { cancel: () => events.cancel() });
   }
 

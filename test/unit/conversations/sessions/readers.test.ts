@@ -4,6 +4,8 @@ import { follow } from '../../../../src/conversations/sessions/event-reader.js';
 import { LiveTurn } from '../../../../src/conversations/sessions/live-turn.js';
 import { Readers } from '../../../../src/conversations/sessions/readers.js';
 import type { ExecutionRow } from '../../../../src/conversations/sessions/rows.js';
+import type { SessionState } from '../../../../src/conversations/sessions/session-state.js';
+import { watch, watchOn } from '../../../../src/conversations/sessions/session-watch.js';
 
 const turnOf = (): LiveTurn => new LiveTurn({ id: 'e', status: 'running' } as ExecutionRow, 1);
 
@@ -55,4 +57,35 @@ test('a message without events tells the last event that its reader has', async 
   t.like(second, { events: [], barrier: 1 });
   t.is(second?.after, turn.log.events.at(-1)?.id);
   await messages.return(undefined);
+});
+
+test('a monitor that was cut off goes on after the last event that it has', async (t) => {
+  const turn = new LiveTurn({ id: 'e', status: 'running', outcome: null } as ExecutionRow, 1);
+  for (const content of ['a', 'b', 'c']) turn.log.append({ type: 'delta', content });
+  const turns = [turn];
+  let next: object | undefined;
+  const state: object = {
+    allTurns: () => turns,
+    turns: () => turns,
+    turn: (id: string) => turns.find(({ row }) => row.id === id),
+    onChange: () => () => undefined,
+  };
+  const call: object = { signal: new AbortController().signal, ended: false };
+  const idsFrom = async (executionId: string, after: number): Promise<readonly number[]> => {
+    const events = watch(
+      state as SessionState,
+      { executionId, after },
+      call as Parameters<typeof follow>[1],
+      () => false,
+    );
+    const first = await events.next();
+    if (first.done !== true) next = watchOn({ executionId: '', after: 0 }, first.value);
+    void events.return(undefined);
+    return first.done === true ? [] : first.value.events.map(({ id }) => id);
+  };
+  const ids = turn.log.events.map(({ id }) => id);
+  t.deepEqual(await idsFrom('', 0), ids);
+  t.deepEqual(next, { executionId: 'e', after: ids[2] });
+  t.deepEqual(await idsFrom('e', ids[1] ?? 0), ids.slice(2));
+  t.deepEqual(await idsFrom('another', ids[1] ?? 0), ids);
 });
