@@ -41,7 +41,7 @@ export class AttemptRun {
     this.#limits = limits;
     this.#deadline = deadline;
     this.#start = {
-      attemptId: ports.newId(number),
+      attemptId: ports.newId(),
       number,
       target,
       payer: target.credential.payer,

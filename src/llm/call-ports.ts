@@ -25,8 +25,8 @@ export interface CallDeadline {
 
 export interface CallPorts extends AttemptPorts {
   readonly chance: () => number;
-  /** The id of an attempt, by its number in the call (counted from 1). */
-  readonly newId: (attemptNumber: number) => string;
+  /** The id of an attempt: no other attempt has it, whichever process makes it. */
+  readonly newId: () => string;
   readonly breakers: CircuitBreakers;
   readonly observations?: Observations;
   readonly loads?: KeyLoads;

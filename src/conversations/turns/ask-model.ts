@@ -1,5 +1,5 @@
 import type { callSources } from '../../models/calls/index.js';
-import { type CallOrder, callIdFrom, type RunningCall } from '../../models/calls/index.js';
+import type { CallOrder, RunningCall } from '../../models/calls/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { AnswerBuilder, type AssistantPart, type LlmEvent, type LlmRequest } from '../../llm/index.js';
 import { TurnLost } from './interruption.js';
@@ -22,8 +22,6 @@ export interface CallRequest {
   /** The agent's model and its fallbacks, unless another is named. */
   readonly model?: string;
   readonly clocks?: CallOrder['clocks'];
-  /** Identifies the call within the execution: its step or another unique label. */
-  readonly place: string;
   readonly onEvents?: (events: readonly LlmEvent[]) => void;
   /** Asked right before each attempt: false once another process may own the turn. */
   readonly mayAct: () => boolean;
@@ -87,7 +85,7 @@ async function collectAnswer(
 
 function orderOf(
   { parts, start, lineage, interruption, totals, span }: CallContext,
-  { source, request, model, clocks = parts.clocks, place, ready, openWith, onBooking, mayAct }: CallRequest,
+  { source, request, model, clocks = parts.clocks, ready, openWith, onBooking, mayAct }: CallRequest,
 ): CallOrder {
   const { llm_config: config } = start.agent.snapshot;
   return {
@@ -111,8 +109,6 @@ function orderOf(
     },
     ...(clocks !== undefined && { clocks }),
     ...(Number.isFinite(interruption.deadlineMs) && { turnDeadlineMs: interruption.deadlineMs }),
-    // A repetition by another process is a new call with its own ledger row.
-    callId: callIdFrom(`${start.executionId}${lineage}/${place}/${start.attempt}`),
     // A turn is admitted with its first call.
     alreadyAdmitted: lineage !== '' || start.recorded.length > 0 || totals.asked,
     ready,

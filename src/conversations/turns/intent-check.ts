@@ -32,7 +32,7 @@ export async function intentOf(work: TurnWork): Promise<Intent> {
   const model = await cheapestModel(parts, start);
   await mayBegin(work);
   try {
-    const detail = await checked(work, model, step.number);
+    const detail = await checked(work, model);
     totals.add(detail);
     steps.end(step, 'finished', detail);
     return known(detail.intent);
@@ -46,7 +46,7 @@ export async function intentOf(work: TurnWork): Promise<Intent> {
   }
 }
 
-async function checked(work: TurnWork, model: string | undefined, number: number): Promise<IntentDetail> {
+async function checked(work: TurnWork, model: string | undefined): Promise<IntentDetail> {
   const message = work.start.message.slice(0, messageCharsMax).toWellFormed();
   const answer = await askModel(work, {
     source: callSources.intentCheck,
@@ -61,7 +61,6 @@ async function checked(work: TurnWork, model: string | undefined, number: number
       maxTokens: 512,
     },
     clocks,
-    place: String(number),
     mayAct: () => work.ports.mayAct(),
   });
   const word = /^\W*(\w+)\W*$/.exec(textOf(answer).toLowerCase())?.[1] ?? '';

@@ -32,7 +32,6 @@ export async function modelRound(
     const answer = await askModel(work, {
       source,
       request,
-      place: String(step.number),
       onEvents: (events) => output.publish(events),
       mayAct: () => ports.mayAct(),
       ready,

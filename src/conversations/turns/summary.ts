@@ -59,7 +59,6 @@ export async function summarise(
           temperature: 0,
           maxTokens: 2_048,
         },
-        place: 'summary',
         mayAct: () => ports.mayAct(),
       },
     );

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { Budget } from '../../kernel/budget.js';
 import type { TenantLimits } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
@@ -46,12 +45,6 @@ export interface CallOrder {
   readonly clocks?: CallLimits | undefined;
   /** The deadline of the turn, by the monotonic clock of this process. */
   readonly turnDeadlineMs?: number | undefined;
-  /**
-   * Set by the caller if a repeat of the call must be recognised (`callIdFrom`): rows with a known id are not written
-   * again. A call that is repeated after its process died is another call with its own cost, so the seed must include
-   * the number of the try: execution, step, take-up.
-   */
-  readonly callId?: string | undefined;
   /** Part of admitted work, which may exceed the month's limit: the quota is not checked again. */
   readonly alreadyAdmitted?: boolean | undefined;
   /** Awaited, together with the opening of the ledger row, before the vendor is asked. If it rejects, no vendor is asked. */
@@ -69,18 +62,4 @@ export interface CallOrder {
   readonly mayBegin?: (() => boolean) | undefined;
   /** Ends the call: the vendor's connection is closed at once, and the usage so far is recorded. */
   readonly signal: LeaveSignal;
-}
-
-/** Returns the same UUID for the same seed. */
-export function callIdFrom(seed: string): string {
-  const bytes = createHash('sha256').update(seed).digest().subarray(0, 16);
-  // Version 8 (custom content) and the variant of RFC 9562.
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  const hex = bytes.toString('hex');
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
-}
-
-export function attemptIdOf(callId: string, attemptNumber: number): string {
-  return callIdFrom(`${callId}/${attemptNumber}`);
 }

@@ -24,7 +24,7 @@ import { AnswerStore } from './reply-store.js';
 import { ResponseCache } from './response-cache.js';
 import type { VendorAccess } from './vendor-access.js';
 
-export { callIdFrom, type CallOrder, callSources } from './call-order.js';
+export { type CallOrder, callSources } from './call-order.js';
 export type { ModelCalls, RunningCall, ServedCall } from './model-calls.js';
 export { compatRefusals, payerHeaders, toNobody } from './replies.js';
 export { streamedAnswer } from './stream-answer.js';

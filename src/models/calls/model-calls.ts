@@ -31,7 +31,7 @@ import type { Spans } from '../../infra/diagnostics/index.js';
 import type { KeyRules } from '../../tenancy/keys/index.js';
 import { type AppliedBudget, appliedBudget, type Quota } from '../../tenancy/quota/index.js';
 import type { Ledger } from '../usage/index.js';
-import { attemptIdOf, type CallOrder } from './call-order.js';
+import type { CallOrder } from './call-order.js';
 import { CallLedger } from './call-ledger.js';
 import type { CallMeasures } from './call-measures.js';
 import { hitRow } from './call-rows.js';
@@ -202,7 +202,7 @@ export class ModelCalls {
     measures?.ended(answer.vendor, answer.model, 'cached', order.scope.tenantId);
     const responseMs = time.monotonicMs() - startedAtMs;
     const startedAt = new Date(time.wallMs() - responseMs).toISOString();
-    return ledger.record(hitRow(order, order.callId ?? newId(), answer, { startedAt, responseMs }));
+    return ledger.record(hitRow(order, newId(), answer, { startedAt, responseMs }));
   }
 
   /** Returns which vendors the tenant can call, with a key of the platform or its own. */
@@ -233,7 +233,7 @@ export class ModelCalls {
     hear: Hear,
   ): Promise<ServedCall | undefined> {
     const { time, newId } = this.#parts;
-    const callId = order.callId ?? newId();
+    const callId = newId();
     const callLedger = new CallLedger(
       this.#parts,
       { ...order, budgets: chosen.budgets },
@@ -246,7 +246,7 @@ export class ModelCalls {
     let outcome: CallOutcome;
     this.#running += 1;
     try {
-      outcome = await this.#carry(order, chosen, callId, callLedger, hear);
+      outcome = await this.#carry(order, chosen, callLedger, hear);
     } finally {
       try {
         // Nearly always the last attempt has already recorded the call.
@@ -270,13 +270,7 @@ export class ModelCalls {
     if (model !== undefined) this.#parts.measures?.ended(model.vendor, model.id, kind, scope.tenantId);
   }
 
-  #carry(
-    order: CallOrder,
-    chosen: ChosenTargets,
-    callId: string,
-    callLedger: CallLedger,
-    hear: Hear,
-  ): Promise<CallOutcome> {
+  #carry(order: CallOrder, chosen: ChosenTargets, callLedger: CallLedger, hear: Hear): Promise<CallOutcome> {
     const { time, chance, newId, access, measures } = this.#parts;
     const spans = this.#parts.spans && new CallSpans(this.#parts.spans, order);
     const { clocks, turnDeadlineMs, mayBegin } = order;
@@ -292,7 +286,8 @@ export class ModelCalls {
       {
         time,
         chance,
-        newId: (number) => (order.callId === undefined ? newId() : attemptIdOf(callId, number)),
+        // A call that is made again, by this process or another, costs again: its attempts need rows of their own.
+        newId,
         pools: this.#pools,
         adapterOf: (vendor) => access.adapters.get(vendor),
         breakers: this.#breakers,

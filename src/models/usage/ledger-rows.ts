@@ -1,6 +1,6 @@
 import type { Store } from '../../infra/storage/index.js';
 import { tenantScope } from '../../kernel/tenant-scope.js';
-import { removeOpen } from './open-attempts.store.js';
+import { isOfAnother, removeOpen } from './open-attempts.store.js';
 import { preparePartitions } from './partitions.store.js';
 import { listOrphans, listProcesses, type OpenedRow, type Orphan } from './usage.store.js';
 
@@ -12,6 +12,8 @@ export interface LedgerRows {
   orphans(gone: readonly string[], rowsMax: number): Promise<readonly Orphan[]>;
   /** Removes the row of an attempt that was not made, if it is open. */
   remove(row: OpenedRow): Promise<void>;
+  /** Whether another attempt has the row under the attempt's id. */
+  isOfAnother(row: OpenedRow): Promise<boolean>;
   /** Creates the partitions that the coming calls need. */
   preparePartitions(now: Date): Promise<void>;
 }
@@ -21,6 +23,7 @@ export function ledgerRows(store: Store): LedgerRows {
     processes: () => listProcesses(store),
     orphans: (gone, rowsMax) => listOrphans(store, gone, rowsMax),
     remove: (row) => store.inTenant(tenantScope(row.tenant_id), (tx) => removeOpen(tx, row)),
+    isOfAnother: (row) => store.inTenant(tenantScope(row.tenant_id), (tx) => isOfAnother(tx, row)),
     preparePartitions: (now) => preparePartitions(store, now),
   };
 }

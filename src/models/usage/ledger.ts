@@ -137,7 +137,24 @@ export class Ledger {
       this.#parts.report('opening a usage row again', error);
       return;
     }
-    await this.#rows.write(row);
+    if ((await this.#rows.write(row)) === 'missing') await this.#reportForeign(row, opened);
+  }
+
+  /** Most rows that cannot be closed are closed already, by an earlier write of the closing or with the estimate. */
+  async #reportForeign(row: ClosingRow, opened: OpenedRow): Promise<void> {
+    try {
+      if (!(await this.#parts.rows.isOfAnother(opened))) return;
+    } catch (error) {
+      this.#parts.report('reading a usage row that could not be closed', error);
+      return;
+    }
+    const { attempt_id: attempt, tenant_id: tenant, input_tokens: input, output_tokens: output, cost } = row;
+    this.#parts.report(
+      'closing a usage row',
+      new Error(
+        `Another attempt has the id ${attempt} of an attempt of the tenant ${tenant}, so no row holds what this one used: ${input} input and ${output} output tokens, ${cost} dollars.`,
+      ),
+    );
   }
 
   /**

@@ -77,3 +77,17 @@ export async function removeOpen(
     where tenant_id = ${tx.scope.tenantId} and attempt_id = ${row.attempt_id}
       and opened_at = ${row.opened_at}::timestamptz and closed_at is null`);
 }
+
+const id = z.object({ attempt_id: z.string() });
+
+/** Two attempts under one id differ in the moment of their opening. */
+export async function isOfAnother(
+  tx: TenantTransaction,
+  row: Pick<OpenedRow, 'attempt_id' | 'opened_at'>,
+): Promise<boolean> {
+  const others = await tx.any(sql.type(id)`
+    select attempt_id::text from usage_rows
+    where tenant_id = ${tx.scope.tenantId} and attempt_id = ${row.attempt_id}
+      and opened_at <> ${row.opened_at}::timestamptz`);
+  return others.length > 0;
+}

@@ -81,8 +81,14 @@ export class UsageTables {
         transit(() => this.remove(row)).catch((cause: unknown) => {
           throw new StoreError('unavailable', 'The connection was lost', { cause });
         }),
+      isOfAnother: (row) => transit(() => this.isOfAnother(row)),
       preparePartitions: () => Promise.resolve(),
     };
+  }
+
+  isOfAnother(opened: OpenedRow): boolean {
+    const row = this.rows.get(idOf(opened));
+    return row !== undefined && Date.parse(row.opened.opened_at) !== Date.parse(opened.opened_at);
   }
 
   orphans(gone: readonly string[], rowsMax: number): readonly Orphan[] {

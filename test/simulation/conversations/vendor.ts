@@ -2,7 +2,7 @@ import { sleep, type Time } from '../../../cluster/index.js';
 import type { AttemptReport, Catalogue, Target, Usage } from '../../../src/llm/index.js';
 import { zeroUsage } from '../../../src/llm/index.js';
 import { CallLedger, type CallLedgerParts } from '../../../src/models/calls/call-ledger.js';
-import { attemptIdOf, type CallOrder } from '../../../src/models/calls/call-order.js';
+import type { CallOrder } from '../../../src/models/calls/call-order.js';
 import type { RunningCall } from '../../../src/models/calls/index.js';
 import type { SeededRandom } from '../../../cluster/simulation/virtual-time.js';
 
@@ -27,6 +27,7 @@ export interface VendorCall {
 export class SimulatedVendor {
   readonly bill: Billed[] = [];
   readonly #random: SeededRandom;
+  #calls = 0;
 
   constructor(random: SeededRandom) {
     this.#random = random;
@@ -41,6 +42,12 @@ export class SimulatedVendor {
     const billed = { attemptId, executionId: order.executionId ?? '', process, usage, answered: false };
     this.bill.push(billed);
     return billed;
+  }
+
+  /** Counted, not drawn, so that it changes no other choice of a run. */
+  newCallId(): string {
+    this.#calls += 1;
+    return `call-${this.#calls}`;
   }
 
   takesMs(): number {
@@ -71,10 +78,10 @@ async function runOnce(
   hear: Parameters<RunningCall['run']>[0],
 ): ReturnType<RunningCall['run']> {
   const { vendor, ledger, target, time, process } = parts;
-  const callId = order.callId ?? '';
+  const callId = vendor.newCallId();
   const startedAtMs = time.monotonicMs();
   const start = {
-    attemptId: attemptIdOf(callId, 1),
+    attemptId: `${callId}/1`,
     number: 1,
     target,
     payer: 'platform',

@@ -1,6 +1,7 @@
 // Ledger rows as attempts and calls write them, with the test's changes.
 import { randomUUID } from 'node:crypto';
 import type { CallRow, ClosedRow, OpenedRow } from '../../../src/models/usage/index.js';
+import { ownerView } from './owner-view.js';
 
 export function opened(tenantId: string, changes: Partial<OpenedRow> = {}): OpenedRow {
   return {
@@ -82,4 +83,26 @@ export function call(tenantId: string, changes: Partial<CallRow> = {}): CallRow 
     output_preview: 'echo: hello',
     ...changes,
   };
+}
+
+export interface BookedUsage {
+  readonly attempts: number;
+  readonly input: number;
+  readonly output: number;
+}
+
+/** The sums of the closed rows of a turn. */
+export async function bookedFor(databaseUrl: string, executionId: string): Promise<BookedUsage | undefined> {
+  const owner = await ownerView(databaseUrl);
+  try {
+    const { rows } = await owner.query<{ attempts: number; input: number; output: number }>(
+      `select count(*)::int as attempts, coalesce(sum(input_tokens), 0)::int as input,
+         coalesce(sum(output_tokens), 0)::int as output
+       from usage_rows where execution_id = $1 and closed_at is not null`,
+      [executionId],
+    );
+    return rows[0];
+  } finally {
+    await owner.end();
+  }
 }

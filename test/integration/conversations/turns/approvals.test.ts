@@ -16,8 +16,10 @@ import {
   type TurnsBench,
 } from '../../../support/builders/turns.js';
 import { databaseOfFile } from '../../../support/database/database.js';
+import { bookedFor } from '../../../support/database/usage-rows.js';
 import { answerJson, startToolServer } from '../../../support/servers/tool-servers.js';
 import { OpenAiServer } from '../../../support/servers/vendors/openai-server.js';
+import { billOf } from '../../../support/servers/vendors/vendor-server.js';
 
 const database = databaseOfFile(test);
 const openai = new OpenAiServer();
@@ -105,17 +107,54 @@ test.serial('the clock of a turn leaves out the time that it waited for people',
   t.is(without.outcome, 'TIMEOUT');
 });
 
-async function newAgent(schemas: readonly object[]): Promise<string> {
+async function newAgent(name: string, schemas: readonly object[]): Promise<string> {
   const call = async (path: string, body: object = {}): Promise<string> => {
     const answer = await bench.owner.call('POST', path, body);
     if (answer.status >= 300) throw new Error(JSON.stringify(answer.body));
     return (answer.body.data as { readonly id: string }).id;
   };
-  const id = await call('/api/agents', { name: 'cashier', llm_config: { model } });
+  const id = await call('/api/agents', { name, llm_config: { model } });
   for (const schema of schemas) await call(`/api/agents/${id}/schemas`, schema);
   await call(`/api/agents/${id}/publish`);
   return id;
 }
+
+test.serial(
+  'each request is booked if a sub-agent runs again, waits, and its starts are counted anew',
+  async (t) => {
+    const http = await startToolServer(t, ({ path }, response) => answerJson(response, { path }));
+    const put = (name: string) => ({ api: { url: `${http.url}/${name}`, method: 'PUT' } });
+    const cashier = await newAgent('repeated', [
+      api('look', http.url, put('look')),
+      api('pay', http.url, { ...put('pay'), approval: 'always' }),
+    ]);
+    const schemas = [{ name: 'cashier', type: 'agent', editor_schema: { agent: { agent_id: cashier } } }];
+    const start = bench.start(agentOf({ llm: { model }, schemas }), 'do it');
+    const before = openai.requests.length;
+
+    openai.script(calling(['cashier', { message: 'pay' }]), calling(['look', {}]), saying('Not yet.'));
+    const dying = new RecordingPorts().onRecord((count) => {
+      if (count === 3) throw new Error('the process died');
+    });
+    await t.throwsAsync(bench.turns.run(start, dying), { instanceOf: TurnLost });
+
+    openai.script(calling(['pay', {}]));
+    const known = dying.recorded(2);
+    const waiting = await parked({ ...start, attempt: 2, recorded: known });
+    const decisions = approved(waiting.approvals.map(({ place }) => place));
+
+    openai.script(saying('Paid.'), saying('Done.'));
+    const recorded = merged([...known, ...waiting.recorded]);
+    const end = await bench.turns.run(
+      { ...start, attempt: 1, recorded, approvals: decisions },
+      new RecordingPorts(),
+    );
+    t.like(end, { outcome: 'COMPLETED', content: 'Done.' });
+    const asked = openai.requests.slice(before);
+    t.is(asked.length, 6);
+    t.deepEqual(await bookedFor(database.url, start.executionId), billOf(asked));
+  },
+);
 
 for (const nested of [false, true]) {
   const whose = nested ? 'a sub-agent' : 'a turn';
@@ -125,7 +164,7 @@ for (const nested of [false, true]) {
     const cashier = async () => ({
       name: 'cashier',
       type: 'agent',
-      editor_schema: { agent: { agent_id: await newAgent(tools) } },
+      editor_schema: { agent: { agent_id: await newAgent('cashier', tools) } },
     });
     const agent = agentOf({ llm: { model }, schemas: nested ? [await cashier()] : tools });
     // Each model by what it was told, since it is asked again in any place.

@@ -2,6 +2,7 @@
 import test from 'ava';
 import { type RecordedStep, TurnLost } from '../../../../src/conversations/turns/index.js';
 import { databaseOfFile } from '../../../support/database/database.js';
+import { bookedFor } from '../../../support/database/usage-rows.js';
 import { answerJson, startMcpServer, startToolServer } from '../../../support/servers/tool-servers.js';
 import { calling, lastResults, saying } from '../../../support/builders/tool-turns.js';
 import {
@@ -12,6 +13,7 @@ import {
   type TurnsBench,
 } from '../../../support/builders/turns.js';
 import { OpenAiServer } from '../../../support/servers/vendors/openai-server.js';
+import { billOf } from '../../../support/servers/vendors/vendor-server.js';
 
 const database = databaseOfFile(test);
 const openai = new OpenAiServer();
@@ -132,6 +134,19 @@ test.serial(
     }
   },
 );
+
+test.serial('each request is booked, also if two processes start a turn under one number', async (t) => {
+  const start = bench.start(agentOf({ llm: { model } }), 'do it');
+  const before = openai.requests.length;
+  // A process that dies before its claim is committed has asked, and the next one counts the same start.
+  for (let process = 0; process < 2; process += 1) {
+    openai.script(saying('Here.'));
+    t.is((await bench.turns.run(start, new RecordingPorts())).outcome, 'COMPLETED');
+  }
+  const asked = openai.requests.slice(before);
+  t.is(asked.length, 2);
+  t.deepEqual(await bookedFor(database.url, start.executionId), billOf(asked));
+});
 
 function byName(a: string | undefined, b: string | undefined): number {
   return (a ?? '').localeCompare(b ?? '');

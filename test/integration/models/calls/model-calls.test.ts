@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import type pg from 'pg';
 import { systemTime } from '../../../../cluster/index.js';
-import { callIdFrom, type CallOrder, callSources } from '../../../../src/models/calls/index.js';
+import { type CallOrder, callSources } from '../../../../src/models/calls/index.js';
 import { PlatformError } from '../../../../src/kernel/errors.js';
 import { AnswerBuilder, type LlmAnswer, LeaveController } from '../../../../src/llm/index.js';
 import { limitsOf } from '../../../../src/kernel/plans/index.js';
@@ -155,29 +155,29 @@ test.serial(
   },
 );
 
-test.serial('preset ids are those of the rows, and an aborted call closes its row', async (t) => {
-  const scope = await insertTenant(rig.store);
-  const executionId = randomUUID();
-  const callId = callIdFrom(`${executionId}/1/1`);
-  t.is(callId, callIdFrom(`${executionId}/1/1`));
-  t.not(callId, callIdFrom(`${executionId}/1/2`));
-  servers.openai.script({ status: 500 }, { pieces: ['a', 'b'], hangAfter: 1 });
-  const asked = servers.openai.requests.length;
-  const signal = new LeaveController();
-  const running = run(orderOf(scope, {}, { callId, signal, executionId }));
-  await eventually(() => servers.openai.requests[asked + 1]?.billed.output === 1);
-  signal.leave();
-  t.is((await running).model, undefined);
-  const rows = await rowsOf(scope.tenantId);
-  t.deepEqual(
-    rows.map((row) => [row.call_id, row.number, row.outcome]),
-    [
-      [callId, 1, 'failed'],
-      [callId, 2, 'cancelled'],
-    ],
-  );
-  t.is(new Set(rows.map((row) => row.attempt_id)).size, 2);
-});
+test.serial(
+  'the attempts of a call have its id and their own, and an aborted call closes its row',
+  async (t) => {
+    const scope = await insertTenant(rig.store);
+    servers.openai.script({ status: 500 }, { pieces: ['a', 'b'], hangAfter: 1 });
+    const asked = servers.openai.requests.length;
+    const signal = new LeaveController();
+    const running = run(orderOf(scope, {}, { signal, executionId: randomUUID() }));
+    await eventually(() => servers.openai.requests[asked + 1]?.billed.output === 1);
+    signal.leave();
+    t.is((await running).model, undefined);
+    const rows = await rowsOf(scope.tenantId);
+    t.deepEqual(
+      rows.map((row) => [row.number, row.outcome]),
+      [
+        [1, 'failed'],
+        [2, 'cancelled'],
+      ],
+    );
+    t.is(new Set(rows.map((row) => row.call_id)).size, 1);
+    t.is(new Set(rows.map((row) => row.attempt_id)).size, 2);
+  },
+);
 
 test.serial('a used-up month refuses new work, but not the rounds of admitted work', async (t) => {
   const scope = await insertTenant(rig.store);

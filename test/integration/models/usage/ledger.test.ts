@@ -27,6 +27,7 @@ async function ledgerOn(
   databaseUrl = database.url,
   time: Time = systemTime,
   isGone: (processId: string) => boolean = () => false,
+  report: (attempted: string, error: unknown) => void = (attempted, error) => t.log(attempted, error),
 ) {
   const store = await openStore({ databaseUrl });
   const writers = openBatchWriters({ databaseUrl, time, random: systemRandom, statementTimeoutMs: 1_000 });
@@ -34,10 +35,7 @@ async function ledgerOn(
     await writers.close();
     await store.close();
   });
-  return new Ledger(
-    { writers, rows: ledgerRows(store), time, log: logTo((attempted, error) => t.log(attempted, error)) },
-    { isGone },
-  );
+  return new Ledger({ writers, rows: ledgerRows(store), time, log: logTo(report) }, { isGone });
 }
 
 async function newTenant(): Promise<string> {
@@ -187,6 +185,28 @@ test('an attempt whose opening PostgreSQL lost is recorded whole by its closing,
     [lost.attempt_id],
   );
   t.deepEqual(whole, [{ call_id: lost.call_id, month: lost.month, estimate: lost.input_estimate }]);
+});
+
+test('an attempt under the id of another is reported, for no row holds its tokens', async (t) => {
+  const reported: string[] = [];
+  const report = (_: string, error: unknown) => void reported.push(String(error));
+  const ledger = await ledgerOn(t, database.url, systemTime, () => false, report);
+  const tenantId = await newTenant();
+  const first = opened(tenantId);
+  await ledger.open(first);
+  for (let round = 0; round < 2; round += 1) await ledger.close(closed(first), undefined, first);
+  const left = opened(tenantId, { deadline_at: '2026-11-01T00:00:00Z' });
+  await ledger.open(left);
+  await ledger.sweep();
+  await ledger.close(closed(left), undefined, left);
+  t.deepEqual(reported, [], 'neither a repeated closing nor one after the estimate');
+  const { attempt_id } = first;
+  const second = opened(tenantId, { attempt_id, opened_at: '2026-12-01T00:00:00Z' });
+  await ledger.open(second);
+  await ledger.close(closed(second, { input_tokens: 11 }), undefined, second);
+  t.is(reported.length, 1);
+  t.true(reported[0]?.includes(attempt_id) && reported[0].includes('11 input'), reported[0]);
+  t.deepEqual(await months(tenantId), { '2026-11-01': 15 + 77 });
 });
 
 test('an attempt without an opening or a tenant is closed without usage', async (t) => {

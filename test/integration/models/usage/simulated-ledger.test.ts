@@ -52,6 +52,7 @@ test('drawn batches of the ledger leave the same rows and sums in PostgreSQL and
       await real.remove(row);
       twin.remove(row);
     }
+    await sameOwners(attempts[step % attempts.length]);
     await sameRows(step);
   }
   t.true(missing > 10, 'rows were closed that were closed already, or not there');
@@ -98,6 +99,12 @@ test('drawn batches of the ledger leave the same rows and sums in PostgreSQL and
     // Closed twice: once by each of two nodes.
     await Promise.all([...some, ...some].map((orphan) => orphans.write(orphan)));
     twin.closeOrphans([...some, ...some]);
+  }
+
+  async function sameOwners(row: OpenedRow | undefined): Promise<void> {
+    if (row === undefined) return;
+    const other = { ...row, opened_at: new Date(Date.parse(row.opened_at) + 1).toISOString() };
+    for (const one of [row, other]) t.is(await real.isOfAnother(one), twin.isOfAnother(one), one.attempt_id);
   }
 
   async function sameRows(step: number): Promise<void> {

@@ -61,6 +61,16 @@ export interface SeenRequest {
   billed: { input: number; output: number };
 }
 
+/** What these requests cost together. */
+export function billOf(requests: readonly SeenRequest[]) {
+  const total = { attempts: requests.length, input: 0, output: 0 };
+  for (const { billed } of requests) {
+    total.input += billed.input;
+    total.output += billed.output;
+  }
+  return total;
+}
+
 export abstract class VendorServer {
   readonly requests: SeenRequest[] = [];
   /** Accepted keys; any where none is given. */
@@ -133,12 +143,8 @@ export abstract class VendorServer {
   }
 
   get billed(): { input: number; output: number } {
-    const total = { input: 0, output: 0 };
-    for (const { billed } of this.requests) {
-      total.input += billed.input;
-      total.output += billed.output;
-    }
-    return total;
+    const { input, output } = billOf(this.requests);
+    return { input, output };
   }
 
   async start(): Promise<this> {
