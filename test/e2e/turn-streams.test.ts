@@ -42,6 +42,7 @@ test('a turn streams metadata, its text in pieces, the whole text once, and one 
   t.is(found.data[0].status, 'completed');
   const detail = await talk.get(`/api/v1/executions/${turn.executionId}`);
   t.is(detail.data.steps[0].name, 'agent.tool-loop');
+  t.false('admitted' in detail.data.steps[0].detail, 'only the turn reads it');
 });
 
 test('the built-in echo streams word by word, also if its words come at once', async (t) => {

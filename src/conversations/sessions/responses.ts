@@ -267,9 +267,12 @@ export function executionDetail(
   };
 }
 
-/** Without the steps of a sub-agent that waits: they have its texts, which its answer gives as far as they matter. */
+/**
+ * Without what only a further run of the turn reads. The steps of a sub-agent that waits have its texts, which its answer
+ * gives as far as they matter.
+ */
 function shownDetail(detail: ReadStep['detail']): ReadStep['detail'] {
-  if (detail === null || !('parked' in detail)) return detail;
-  const { parked: _, ...shown } = detail;
+  if (detail === null) return detail;
+  const { parked: _parked, admitted: _admitted, ...shown } = detail;
   return shown;
 }

@@ -11,7 +11,7 @@ export type CallSource = Exclude<(typeof callSources)[keyof typeof callSources],
 export type ModelAnswer = Extract<StepDetail, { readonly step: 'model' }>;
 
 /** The parts of a turn that a model call needs. */
-export type CallContext = Pick<TurnWork, 'parts' | 'start' | 'lineage' | 'interruption' | 'totals' | 'span'>;
+export type CallContext = Pick<TurnWork, 'parts' | 'start' | 'interruption' | 'totals' | 'span'>;
 
 export interface CallRequest {
   readonly source: CallSource;
@@ -22,6 +22,8 @@ export interface CallRequest {
   /** The agent's model and its fallbacks, unless another is named. */
   readonly model?: string;
   readonly clocks?: CallOrder['clocks'];
+  /** An earlier process began the call, and the month may have admitted it then. */
+  readonly again?: boolean;
   readonly onEvents?: (events: readonly LlmEvent[]) => void;
   /** Asked right before each attempt: false once another process may own the turn. */
   readonly mayAct: () => boolean;
@@ -80,12 +82,13 @@ async function collectAnswer(
     usage: { ...served.usage, raw: null },
     cost: served.cost,
     latencyMs: served.latencyMs,
+    admitted: call.spent?.admitted,
   };
 }
 
 function orderOf(
-  { parts, start, lineage, interruption, totals, span }: CallContext,
-  { source, request, model, clocks = parts.clocks, ready, openWith, onBooking, mayAct }: CallRequest,
+  { parts, start, interruption, totals, span }: CallContext,
+  { source, request, model, clocks = parts.clocks, again, ready, openWith, onBooking, mayAct }: CallRequest,
 ): CallOrder {
   const { llm_config: config } = start.agent.snapshot;
   return {
@@ -109,8 +112,8 @@ function orderOf(
     },
     ...(clocks !== undefined && { clocks }),
     ...(Number.isFinite(interruption.deadlineMs) && { turnDeadlineMs: interruption.deadlineMs }),
-    // A turn is admitted with its first call.
-    alreadyAdmitted: lineage !== '' || start.recorded.length > 0 || totals.asked,
+    // A turn is admitted with its first call that the platform pays for.
+    alreadyAdmitted: start.admitted === true || totals.admitted || again === true,
     ready,
     openWith,
     onBooking,

@@ -17,6 +17,7 @@ export function turnEnd(work: TurnWork, ending: Ending, blocks: readonly QuickRe
     steps: steps.takeWaiting(),
     usage: totals.usage,
     cost: totals.cost,
+    admitted: totals.admitted,
     model: totals.model,
     provider: totals.provider,
     latencyMs: output.elapsedMs,

@@ -32,7 +32,7 @@ export async function intentOf(work: TurnWork): Promise<Intent> {
   const model = await cheapestModel(parts, start);
   await mayBegin(work);
   try {
-    const detail = await checked(work, model);
+    const detail = await checked(work, model, step.again);
     totals.add(detail);
     steps.end(step, 'finished', detail);
     return known(detail.intent);
@@ -46,7 +46,7 @@ export async function intentOf(work: TurnWork): Promise<Intent> {
   }
 }
 
-async function checked(work: TurnWork, model: string | undefined): Promise<IntentDetail> {
+async function checked(work: TurnWork, model: string | undefined, again: boolean): Promise<IntentDetail> {
   const message = work.start.message.slice(0, messageCharsMax).toWellFormed();
   const answer = await askModel(work, {
     source: callSources.intentCheck,
@@ -61,10 +61,12 @@ async function checked(work: TurnWork, model: string | undefined): Promise<Inten
       maxTokens: 512,
     },
     clocks,
+    again,
     mayAct: () => work.ports.mayAct(),
   });
   const word = /^\W*(\w+)\W*$/.exec(textOf(answer).toLowerCase())?.[1] ?? '';
-  return { step: 'intent', intent: known(word), usage: answer.usage, cost: answer.cost };
+  const { usage, cost, admitted } = answer;
+  return { step: 'intent', intent: known(word), usage, cost, admitted };
 }
 
 /** An unusable answer takes the full path. */

@@ -32,6 +32,7 @@ export async function modelRound(
     const answer = await askModel(work, {
       source,
       request,
+      again: step.again,
       onEvents: (events) => output.publish(events),
       mayAct: () => ports.mayAct(),
       ready,

@@ -16,6 +16,7 @@ export type RunChild = (start: TurnStart, ports: TurnPorts, lineage: string) => 
 export interface SubAgentResult extends ToolResult {
   readonly usage?: Usage;
   readonly cost?: number;
+  readonly admitted?: boolean | undefined;
   readonly agentId?: string;
   readonly steps?: readonly ChildStep[];
 }
@@ -65,6 +66,8 @@ export async function callSubAgent(
       facts: [],
       quickReplies: false,
       deadlineMs: Math.min(timeoutMs, interruption.remainingMs()),
+      // Of an interrupted sub-agent without records it is unknown who paid for its calls.
+      admitted: start.admitted === true || work.totals.admitted || (place.again && parked === undefined),
       recorded: parked ?? [],
       traceparent: place.traceparent,
     },
@@ -93,6 +96,7 @@ export async function callSubAgent(
     ...resultOf(end, timeoutMs),
     usage: end.usage,
     cost: end.cost,
+    admitted: end.admitted,
     agentId: agent.id,
     steps: shown(steps),
   };

@@ -47,7 +47,7 @@ export async function summarise(
     interruption.check();
     if (!ports.mayAct()) return undefined;
     const answer = await askModel(
-      { parts, start, lineage: '', interruption, totals: new TurnTokens(), span: undefined },
+      { parts, start, interruption, totals: new TurnTokens(), span: undefined },
       {
         // The nearest source that telemetry knows: a call without tools outside the loop.
         source: callSources.lightResponse,

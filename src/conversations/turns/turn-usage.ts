@@ -1,21 +1,28 @@
 import { addUsage, sumOfCosts, type Usage, zeroUsage } from '../../llm/index.js';
 import type { RecordedStep } from './turn.js';
 
+interface Used {
+  readonly usage?: Usage | undefined;
+  readonly cost?: number | undefined;
+  readonly admitted?: boolean | undefined;
+}
+
 /** The usage of a turn, all its rounds together. */
 export class TurnTokens {
   #usage: Usage = zeroUsage;
   #cost = 0;
   #last: { readonly model: string; readonly provider: string } | undefined;
   toolCalls = 0;
-  /** True once a model was asked in this turn. */
-  asked = false;
+  /** True once the platform paid for a call of this turn, so that the tenant's month admitted the turn. */
+  admitted = false;
 
-  add(used: { readonly usage?: Usage; readonly cost?: number }): void {
-    if (used.usage !== undefined) {
-      this.#usage = addUsage(this.#usage, used.usage);
-      this.asked = true;
+  add({ usage, cost = 0, admitted }: Used): void {
+    if (usage !== undefined) {
+      this.#usage = addUsage(this.#usage, usage);
+      // A record of a version that did not note who paid: as that version did, the turn counts as admitted.
+      this.admitted ||= admitted ?? true;
     }
-    this.#cost = sumOfCosts([this.#cost, used.cost ?? 0]);
+    this.#cost = sumOfCosts([this.#cost, cost]);
   }
 
   /** Records the model of the last answer, or of the last call that ended without one. */

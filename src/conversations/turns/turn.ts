@@ -51,6 +51,8 @@ export interface TurnStart {
   readonly quickReplies: boolean;
   /** From the start of the model loop; the shorter of the platform's and the caller's limits. */
   readonly deadlineMs: number;
+  /** In the turn of a sub-agent: the tenant's month has admitted the turn that asks it. */
+  readonly admitted?: boolean;
   /** The steps that an earlier process recorded for this turn, in order; empty for a first run. */
   readonly recorded: readonly RecordedStep[];
   /** What people decided on calls of this turn; absent if none needed an approval so far. */
@@ -105,6 +107,7 @@ export type StepDetail =
       readonly usage: Usage;
       readonly cost: number;
       readonly latencyMs: number;
+      readonly admitted?: Admitted;
     }
   | {
       readonly step: 'tool';
@@ -118,6 +121,7 @@ export type StepDetail =
       /** The usage of a sub-agent's model rounds. */
       readonly usage?: Usage;
       readonly cost?: number;
+      readonly admitted?: Admitted;
       /** The sub-agent that was asked. */
       readonly agentId?: string;
       /** What a sub-agent did: its steps, without their texts, which the answer holds as far as they matter. */
@@ -125,7 +129,16 @@ export type StepDetail =
       /** The recorded steps of a sub-agent that waited for an approval, or goes on after it; absent once it has ended. */
       readonly parked?: readonly RecordedStep[];
     }
-  | { readonly step: 'intent'; readonly intent: string; readonly usage?: Usage; readonly cost?: number };
+  | {
+      readonly step: 'intent';
+      readonly intent: string;
+      readonly usage?: Usage;
+      readonly cost?: number;
+      readonly admitted?: Admitted;
+    };
+
+/** Whether the platform paid for a call of the step. Absent in records of versions that did not note it. */
+type Admitted = boolean | undefined;
 
 /** What the session does for a running turn. */
 export interface TurnPorts {
@@ -189,6 +202,8 @@ export interface TurnEnd {
   readonly steps: readonly RecordedStep[];
   readonly usage: Usage;
   readonly cost: number;
+  /** Whether the platform paid for a call of the turn; absent for a turn that did not run. */
+  readonly admitted?: boolean;
   /** The model of the last answer. */
   readonly model: string | null;
   readonly provider: string | null;

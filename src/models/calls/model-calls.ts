@@ -89,12 +89,19 @@ export interface ServedCall {
   readonly routing: Routing | undefined;
 }
 
+export interface Spent {
+  readonly usage: Usage;
+  readonly cost: number;
+  /** The platform paid for an attempt, so the tenant's month has admitted the call. */
+  readonly admitted: boolean;
+}
+
 /** A call under way. */
 export interface RunningCall {
   /** The target of the current attempt; after the first piece, that of the answer. Undefined for a cached answer. */
   readonly target: Target | undefined;
-  /** The usage and cost of all attempts. Set when the call has ended, also after a failure. */
-  readonly spent?: { readonly usage: Usage; readonly cost: number } | undefined;
+  /** What all attempts cost together. Set when the call has ended, also after a failure. */
+  readonly spent?: Spent | undefined;
   /** Makes the call and emits its events. Call it once. Returns undefined if the caller left; throws a refusal. */
   run(hear: Hear): Promise<ServedCall | undefined>;
 }
@@ -343,6 +350,7 @@ function spentIn({ attempts }: CallOutcome): RunningCall['spent'] {
   return {
     usage: attempts.reduce((sum, { usage }) => addUsage(sum, usage), zeroUsage),
     cost: costOfAll(attempts),
+    admitted: attempts.some(({ payer }) => payer === 'platform'),
   };
 }
 

@@ -65,8 +65,8 @@ export async function startTurns(
   const problems: unknown[] = [];
   const report = (_: string, error: unknown): void => void problems.push(error);
   const agents = await startAgents(database);
-  const { store, subject } = agents;
-  const rig = await startCalls({ databaseUrl: database.url, vendors, report });
+  const { store, subject, vault } = agents;
+  const rig = await startCalls({ databaseUrl: database.url, vendors, report, vault });
   database.atEnd(() => rig.close());
   const scope = await agents.newTenant();
   const notes: Readonly<Record<string, unknown>>[] = [];

@@ -8,7 +8,7 @@ import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
 import { createEgress } from '../../../src/infra/egress/index.js';
 import { createExpressions } from '../../../src/infra/expressions/index.js';
 import { openChangeFeed, openStore, type Store } from '../../../src/infra/storage/index.js';
-import { createVault } from '../../../src/tenancy/vault/index.js';
+import { createVault, type Vault } from '../../../src/tenancy/vault/index.js';
 import { insertTenant, keyOf, userOf } from '../builders/callers.js';
 import type { FileDatabase } from '../database/database.js';
 import { knowing, startEdge } from './edge.js';
@@ -28,6 +28,7 @@ export interface Person<Caller = TenantUserCaller> {
 export interface AgentsBench {
   readonly store: Store;
   readonly subject: AgentsSubject;
+  readonly vault: Vault;
   newTenant(): Promise<TenantScope>;
   person(scope: TenantScope, role: Role): Person;
   /** An API key, as endpoints other than REST accept it. */
@@ -49,7 +50,7 @@ export async function startAgents(
     random: systemRandom,
     onProblem: (problem) => problems.push(problem),
   });
-  const vault = createVault({ ...systemPlatform, store }, { masterKey, providers: () => [] });
+  const vault = createVault({ ...systemPlatform, store }, { masterKey, providers: () => ['openai'] });
   await vault.prepare();
   // Test servers are on this machine; every other private address stays forbidden.
   const egress = createEgress({ allow: ['127.0.0.1/32'] });
@@ -75,6 +76,7 @@ export async function startAgents(
   return {
     store,
     subject,
+    vault,
     newTenant: () => insertTenant(store),
     person(scope, role) {
       const caller = userOf(scope, { role });

@@ -6,6 +6,7 @@ import {
   type AccessSettings,
   type CallOrder,
   type Calls,
+  type CallsOptions,
   callSources,
   createCalls,
   vendorAccess,
@@ -30,6 +31,8 @@ export interface CallsRigOptions {
   readonly vendors: AccessSettings['vendors'];
   readonly time?: Time;
   readonly processId?: string;
+  /** Opens the tenants' own keys; absent: nobody has one. */
+  readonly vault?: CallsOptions['vault'];
   readonly report?: (attempted: string, error: unknown) => void;
 }
 
@@ -47,7 +50,7 @@ export async function startCalls(options: CallsRigOptions): Promise<CallsRig> {
   const ledger = new Ledger({ ...platform, rows: ledgerRows(store) });
   const calls = createCalls(platform, {
     access: vendorAccess({ vendors, compatible: [], models: [], sim: true }),
-    vault: noVault,
+    vault: options.vault ?? noVault,
     quota,
     ledger,
     processId: options.processId ?? randomUUID(),

@@ -1,6 +1,7 @@
 // Agents that call other agents.
 import test from 'ava';
 import { type RecordedStep, TurnLost } from '../../../../src/conversations/turns/index.js';
+import { limitsOf } from '../../../../src/kernel/plans/index.js';
 import { idOf } from '../../../support/servers/agents.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { eventually } from '../../../support/clocks/eventually.js';
@@ -34,20 +35,20 @@ let names = 0;
 /** An agent in the database, with these schemas, published unless it is to stay a draft. */
 async function newAgent(
   schemas: readonly object[] = [],
-  { publish = true, more = {} } = {},
+  { publish = true, more = {}, owner = bench.owner } = {},
 ): Promise<string> {
-  const created = await bench.owner.call('POST', '/api/agents', {
+  const created = await owner.call('POST', '/api/agents', {
     name: `child-${++names}`,
     llm_config: { model, system_prompt: `I am child ${names}.` },
     ...more,
   });
   const id = idOf(created);
   for (const schema of schemas) {
-    const made = await bench.owner.call('POST', `/api/agents/${id}/schemas`, schema);
+    const made = await owner.call('POST', `/api/agents/${id}/schemas`, schema);
     if (made.status !== 201) throw new Error(JSON.stringify(made.body));
   }
   if (publish) {
-    const published = await bench.owner.call('POST', `/api/agents/${id}/publish`);
+    const published = await owner.call('POST', `/api/agents/${id}/publish`);
     if (published.status !== 200) throw new Error(JSON.stringify(published.body));
   }
   return id;
@@ -254,3 +255,82 @@ test.serial('a sub-agent with named parameters receives them, one without receiv
   t.like(tools[1]?.function.parameters, { required: ['message'] });
   t.true(JSON.stringify(openai.requests.at(-2)?.body).includes(String.raw`{\"city\":\"Bonn\"}`));
 });
+
+/** A tenant with its own key for the parent's model; its sub-agent's model is paid for by the platform. */
+async function withOwnKey() {
+  const scope = await bench.agents.newTenant();
+  const owner = bench.agents.person(scope, 'owner');
+  const key = { name: 'own', kind: 'llm_key', provider: 'openai', value: 'sk-own-0001' };
+  const kept = await owner.call('POST', '/api/secrets', key);
+  if (kept.status !== 201) throw new Error(JSON.stringify(kept.body));
+  return { scope, child: await newAgent([], { owner, more: { llm_config: { model: 'sim.echo' } } }) };
+}
+
+const usedUp = /^The agent could not answer: The quota is used up/;
+
+test.serial('a used-up month refuses a sub-agent whose caller runs on a key of the tenant', async (t) => {
+  const { scope, child } = await withOwnKey();
+  const limits = limitsOf('free', { monthly_tokens: 0 });
+  const http = await startToolServer(t, (_, response) => answerJson(response, {}));
+  const read = { name: 'read', type: 'api', editor_schema: { api: { url: `${http.url}/read` } } };
+  const agent = agentOf({ llm: { model }, schemas: [read, sub('expert', child)] });
+  openai.script(calling(['read', {}]), calling(['expert', { message: 'q' }]), saying('Without it.'));
+  const start = bench.start(agent, 'x', { scope, limits });
+  const ports = new RecordingPorts();
+  const end = await bench.turns.run(start, ports);
+  t.like(end, { outcome: 'COMPLETED', content: 'Without it.' });
+  t.is(openai.requests.at(-1)?.key, 'sk-own-0001');
+  t.regex(lastResults(openai)[1] ?? '', usedUp);
+
+  // Another process goes on after the first tool.
+  openai.script(calling(['expert', { message: 'q' }]), saying('Without it.'));
+  await bench.turns.run({ ...start, attempt: 2, recorded: ports.recorded(3) }, new RecordingPorts());
+  t.regex(lastResults(openai)[1] ?? '', usedUp);
+});
+
+test.serial(
+  'a turn that the month admitted with a sub-agent is served whole, and the next is not',
+  async (t) => {
+    const { scope, child } = await withOwnKey();
+    const limits = limitsOf('free', { monthly_tokens: 1 });
+    const start = bench.start(parentOf(child), 'x', { scope, limits });
+    openai.script(
+      calling(['expert', { message: 'a' }]),
+      calling(['expert', { message: 'b' }]),
+      saying('done'),
+    );
+    const ports = new RecordingPorts();
+    const end = await bench.turns.run(start, ports);
+    t.deepEqual(lastResults(openai), ['echo: a', 'echo: b']);
+    // The same in a process that knows the first answer from its record.
+    const known = ports.recorded(undefined, end).filter(({ number }) => number <= 2);
+    openai.script(calling(['expert', { message: 'b' }]), saying('done'));
+    await bench.turns.run({ ...start, attempt: 2, recorded: known }, new RecordingPorts());
+    t.deepEqual(lastResults(openai), ['echo: a', 'echo: b']);
+    // Records of versions that did not note who paid count as paid by the platform.
+    const withoutPayer = (name: string, value: unknown) => (name === 'admitted' ? undefined : value);
+    const older = JSON.parse(JSON.stringify(known.slice(0, 1), withoutPayer)) as RecordedStep[];
+    await bench.turns.run({ ...start, attempt: 2, recorded: older }, new RecordingPorts());
+    t.is(lastResults(openai)[0], 'echo: a');
+
+    openai.script(calling(['expert', { message: 'c' }]), saying('done'));
+    await bench.turns.run(bench.start(parentOf(child), 'x', { scope, limits }), new RecordingPorts());
+    t.regex(lastResults(openai)[0] ?? '', usedUp);
+  },
+);
+
+test.serial(
+  'a used-up month refuses the later round of a turn that only the platform can pay for',
+  async (t) => {
+    const { scope } = await withOwnKey();
+    const limits = limitsOf('free', { monthly_tokens: 0 });
+    const http = await startToolServer(t, (_, response) => answerJson(response, {}));
+    const read = { name: 'read', type: 'api', editor_schema: { api: { url: `${http.url}/read` } } };
+    const agent = agentOf({ llm: { model, fallback_models: ['sim.echo'] }, schemas: [read] });
+    openai.script(calling(['read', {}]));
+    openai.byDefault({ status: 500 });
+    t.teardown(() => openai.byDefault(saying('Hello')));
+    const end = await bench.turns.run(bench.start(agent, 'x', { scope, limits }), new RecordingPorts());
+    t.like(end, { outcome: 'FAILED', error: { code: 'quota_exceeded' } });
+  },
+);
