@@ -129,6 +129,25 @@ test.serial('the budget of a tenant stands in its plan and holds for every key a
   t.is(foreign.status, 404);
 });
 
+test.serial(
+  'an answer that crosses a budget and does not fit its schema is asked for once more',
+  async (t) => {
+    const node = await shared.tenant(t);
+    const { client, bootstrap } = node;
+    const { access_token: token, tenant_id: tenant } = bootstrap;
+    const body = { name: 'poor', budget: { usd: 0.000001, period: 'day' } };
+    const made = await client.call('POST', '/api/keys', { token, tenant, body });
+    const key: string = made.json.data.api_key;
+    const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+    const format = { type: 'json_schema', json_schema: { name: 'city', schema } };
+    server.script({ pieces: ['Rome'] }, { pieces: ['{"city":"Rome"}'] });
+    const answer = await ask(node, { model, response_format: format }, { key });
+    t.deepEqual([answer.status, answer.json.parsed], [200, { city: 'Rome' }], answer.text);
+    const refused = await ask(node, { model }, { key });
+    t.deepEqual([refused.status, refused.json.details.kind], [429, 'budget'], refused.text);
+  },
+);
+
 test.serial('the budget of an agent holds for its turns alone', async (t) => {
   const node = await shared.tenant(t);
   const { client, bootstrap } = node;

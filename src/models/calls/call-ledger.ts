@@ -144,13 +144,13 @@ export class CallLedger {
   /** Returns until when the row must be open. Without a budget nothing is asked. */
   async #reserveCost(row: OpenedRow, number: number, withinMs: number): Promise<number> {
     const { quota, time } = this.#parts;
-    const { scope, budgets = [], keyId, agentId = null } = this.#order;
+    const { scope, budgets = [], keyId, agentId = null, withinBudgets } = this.#order;
     if (budgets.length === 0) return Number.POSITIVE_INFINITY;
     const attemptId = row.attempt_id;
     const nanos = nanosOf(row.cost_estimate);
     const askedAtMs = time.monotonicMs();
     // The call that crosses a budget is served, so its retries and fallbacks are too.
-    const alreadyAdmitted = number > 1;
+    const alreadyAdmitted = number > 1 || withinBudgets === true;
     const claim = { attemptId, nanos, withinMs, keyId, agentId, budgets, alreadyAdmitted };
     try {
       const answer = await quota.reserveCost(scope, claim);

@@ -47,6 +47,8 @@ export interface CallOrder {
   readonly turnDeadlineMs?: number | undefined;
   /** Part of admitted work, which may exceed the month's limit: the quota is not checked again. */
   readonly alreadyAdmitted?: boolean | undefined;
+  /** Part of a call that its budgets admitted: they are not checked again. A round of a turn is a call of its own. */
+  readonly withinBudgets?: boolean | undefined;
   /** Awaited, together with the opening of the ledger row, before the vendor is asked. If it rejects, no vendor is asked. */
   readonly ready?: Promise<void> | undefined;
   /** Opens the ledger row in the commit that `ready` waits for. Returns undefined if that commit has already started. */

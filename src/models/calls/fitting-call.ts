@@ -53,7 +53,14 @@ export class FittingCall implements RunningCall {
     }
     const { request } = this.#order;
     const messages = askedAgain(request.messages, first.text, first.mismatch);
-    const begin = await this.#parts.calls.prepare({ ...this.#order, request: { ...request, messages } });
+    // Both calls are one request, which is served whole if it crosses a limit.
+    const again = {
+      ...this.#order,
+      request: { ...request, messages },
+      alreadyAdmitted: this.#current.spent?.admitted,
+      withinBudgets: true,
+    };
+    const begin = await this.#parts.calls.prepare(again);
     this.#current = begin();
     const second = await this.#collected();
     if (second === undefined) return undefined;

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import type pg from 'pg';
 import { systemTime } from '../../../../cluster/index.js';
+import { FittingCall } from '../../../../src/models/calls/fitting-call.js';
 import { type CallOrder, callSources } from '../../../../src/models/calls/index.js';
 import { PlatformError } from '../../../../src/kernel/errors.js';
 import { AnswerBuilder, type LlmAnswer, LeaveController } from '../../../../src/llm/index.js';
@@ -190,6 +191,33 @@ test.serial('a used-up month refuses new work, but not the rounds of admitted wo
   t.is((await run({ ...order, alreadyAdmitted: true })).answer.text, 'echo: say hello');
   const outside = orderOf(scope, {}, { limits, model: 'anthropic.claude-opus-4-5' });
   t.is((await refusal(t, rig.calls.models.preflight(outside))).code, 'MODEL_TIER_RESTRICTED');
+});
+
+test.serial('an answer that crosses the month and does not fit is asked for once more', async (t) => {
+  const scope = await insertTenant(rig.store);
+  const format = { type: 'json_schema', name: 'city', schema: {} } as const;
+  const { models } = rig.calls;
+  const parts = {
+    calls: models,
+    fit: {
+      of: async (_: unknown, __: unknown, text: string) =>
+        text === '1' ? { parsed: 1 } : { mismatch: 'no' },
+    },
+  };
+  const order = orderOf(
+    scope,
+    { responseFormat: format },
+    { limits: limitsOf('free', { monthly_tokens: 1 }) },
+  );
+  servers.openai.script({ pieces: ['one'] }, { pieces: ['1'] });
+  const call = new FittingCall(parts, order, format, (await models.prepare(order))());
+  const texts: string[] = [];
+  const served = await call.run((events) => {
+    for (const event of events) if (event.type === 'content') texts.push(event.text);
+  });
+  t.deepEqual([served?.stop, texts], ['stop', ['1']]);
+  t.is((await rowsOf(scope.tenantId)).length, 2);
+  t.is((await refusal(t, run(order))).code, 'quota_exceeded');
 });
 
 test.serial(
