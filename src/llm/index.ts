@@ -34,7 +34,7 @@ export { costOf, sumOfCosts } from './catalogue/price.js';
 export { assumedOutput, countInputTokens, estimateInputTokens, estimateTokens } from './estimate.js';
 export { numbersInReplyMax, vectorToBase64, vectorToNumbers } from './embedding.js';
 export { listVendorModels } from './list-models.js';
-export { honouredBy, type Honoured } from './wire/treatment.js';
+export { honouredBy, type Honoured, type RefusedField } from './wire/treatment.js';
 export { historyFor, pinOf } from './history.js';
 export { LeaveController, type LeaveSignal } from '../kernel/leave-signal.js';
 export { chooseModel, type Choice, type Routing } from './routing/choose-model.js';

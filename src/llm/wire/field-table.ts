@@ -34,6 +34,8 @@ export interface FieldRow {
   readonly elsewhere: readonly Treatment[];
   /** The capability without which the model takes no such field: it is ignored then. */
   readonly needs?: 'temperature' | 'reasoning';
+  /** Vendors of the format itself that may answer with another model because of the field: it is refused there too. */
+  readonly otherModel?: readonly Family[];
 }
 
 /** The vendors for which each format must be translated. */
@@ -53,6 +55,14 @@ function row(
 ): FieldRow {
   const each = typeof elsewhere === 'string' ? Array.from({ length: 6 }, () => elsewhere) : elsewhere;
   return { field, elsewhere: each, ...(needs !== undefined && { needs }) };
+}
+
+/**
+ * A field by which a caller lets the vendor choose among models. The plan's tiers, the key's `allowed_models` and the
+ * price hold for the model of the request alone.
+ */
+function modelChoice(field: string, otherModel: readonly Family[]): FieldRow {
+  return { ...row(field, r), otherModel };
 }
 
 /** The fields of OpenAI's chat completions. A field inside another one is named without positions. */
@@ -117,6 +127,10 @@ const chatRows: readonly FieldRow[] = [
   row('prompt_cache_key', i),
   row('prompt_cache_options', i),
   row('prompt_cache_retention', i),
+  // Gateways between the operator and several vendors have the same fields as OpenRouter.
+  modelChoice('models', ['openrouter', 'compatible']),
+  modelChoice('fallbacks', ['openrouter', 'compatible']),
+  modelChoice('route', ['openrouter']),
 ];
 
 /** The fields of Anthropic's Messages API. Columns: openai, xai, openrouter, compatible, google, bedrock. */
@@ -152,7 +166,10 @@ const messagesRows: readonly FieldRow[] = [
   row('cache_control', i),
   row('metadata', i),
   row('service_tier', i),
+  row('speed', r),
+  row('inference_geo', r),
   row('diagnostics', i),
+  modelChoice('fallbacks', ['anthropic']),
 ];
 
 export const fieldTable: Readonly<Record<WireDialect, readonly FieldRow[]>> = {

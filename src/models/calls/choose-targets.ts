@@ -15,10 +15,10 @@ import {
   type Origin,
   pinOf,
   planTargets,
+  type RefusedField,
   type Routing,
   type Target,
   unreadablePart,
-  type WireField,
 } from '../../llm/index.js';
 import { modelTiersOf } from '../../kernel/plans/index.js';
 import type { CallOrder } from './call-order.js';
@@ -185,6 +185,14 @@ function routed(order: CallOrder, keyring: Keyring, parts: ChoosingParts): Chose
     chooseModel(order.request, models, { tiers, isAvailable: hasKey, observed });
   const wantsReal = choice === undefined || choice.chain.every(({ vendor }) => vendor === 'sim');
   if (wantsReal && !parts.platformKeys && models.some(isWithheld)) throw unverified('auto');
+  if (wantsReal) {
+    // A model of the format itself has the field, so an answer of the simulated vendor, which ignores it, helps nobody.
+    for (const model of askable) {
+      if (!tiers.includes(model.tier) || !hasKey(model)) continue;
+      const { refused } = honouredBy(order.request, model);
+      if (refused !== undefined && refused.reason !== 'unknown') throw cannotHonour(refused, model);
+    }
+  }
   if (choice === undefined) {
     const barred = askable.find((model) => hasKey(model) && !models.includes(model));
     const refused = barred === undefined ? undefined : honouredBy(order.request, barred).refused;
@@ -231,11 +239,28 @@ function canServe(model: CatalogueModel, order: CallOrder): boolean {
   return canRead(model, order) && honouredBy(order.request, model).refused === undefined;
 }
 
-/** The vendor has nothing like the field, and the answer would not be the one that was asked for. */
-function cannotHonour({ path }: WireField, { id, vendor }: CatalogueModel): PlatformError {
+/**
+ * The vendor has nothing like the field, and the answer would not be the one that was asked for; or it has, but the
+ * books or the limits of the caller would not hold.
+ */
+function cannotHonour({ path, reason }: RefusedField, { id, vendor }: CatalogueModel): PlatformError {
+  const { message, issue } = {
+    unknown: {
+      message: `the vendor ${vendor} of the model ${id} has nothing like it. Leave it out, or choose a model of a vendor that has it.`,
+      issue: `is not supported by ${vendor}`,
+    },
+    price: {
+      message: `the model ${id} has no price for what it asks for. Leave it out, or ask the operator for the price, under service_tiers of the model in TROUPE_MODELS_FILE.`,
+      issue: 'has no price',
+    },
+    model: {
+      message: `the vendor ${vendor} could answer with another model than ${id}, for which neither its price nor the models of the plan and of the key hold. Leave it out, and name the model that is meant, or auto.`,
+      issue: 'chooses another model',
+    },
+  }[reason];
   return new PlatformError('validation_error', {
-    message: `${shown(path)}: the vendor ${vendor} of the model ${id} has nothing like it. Leave it out, or choose a model of a vendor that has it.`,
-    details: { field: shown(path), issue: `is not supported by ${vendor}`, model: id },
+    message: `${shown(path)}: ${message}`,
+    details: { field: shown(path), issue, model: id },
   });
 }
 

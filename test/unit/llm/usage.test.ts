@@ -102,6 +102,32 @@ test('later totals of Anthropic replace earlier ones, and nulls keep them', (t) 
   t.is(outputTokens(usage), 42);
 });
 
+test('of the rounds of an answer only those beside the totals are added to them', (t) => {
+  const round = (type: string) => ({ type, model: 'm', input_tokens: 100, output_tokens: 10 });
+  const counted = (...types: readonly string[]): readonly number[] => {
+    const usage = anthropicUsage({ input_tokens: 1_000, output_tokens: 50, iterations: types.map(round) });
+    return [inputTokens(usage), outputTokens(usage)];
+  };
+  t.deepEqual(counted('message', 'message'), [1_000, 50]);
+  t.deepEqual(counted('message', 'fallback_message'), [1_000, 50], 'it stands in place of a message');
+  t.deepEqual(counted('message', 'of tomorrow'), [1_000, 50]);
+  t.deepEqual(counted('compaction', 'message'), [1_100, 60]);
+  t.deepEqual(counted('message', 'advisor_message', 'message'), [1_100, 60]);
+});
+
+test('of what Anthropic reports the largest surcharge is the service tier', (t) => {
+  for (const [told, expected] of [
+    [{ service_tier: 'standard', speed: 'standard', inference_geo: 'global' }, undefined],
+    [{ service_tier: null, speed: null, inference_geo: 'not_available' }, undefined],
+    [{ speed: '', inference_geo: '' }, undefined],
+    [{ service_tier: 'standard', speed: 'fast', inference_geo: 'us' }, 'fast'],
+    [{ service_tier: 'priority', speed: 'standard', inference_geo: 'us' }, 'priority'],
+    [{ service_tier: 'standard', inference_geo: 'us' }, 'us'],
+  ] as const) {
+    t.is(anthropicUsage({ input_tokens: 1, output_tokens: 1, ...told }).serviceTier, expected);
+  }
+});
+
 test('a price depends on each part, the length of the prompt, and a cost named by the vendor', (t) => {
   const price = {
     input_per_mtok: 2,

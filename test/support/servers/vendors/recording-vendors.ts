@@ -1,4 +1,4 @@
-// One node for a file with OpenAI, Anthropic and Google as recording servers, and the vendors' own clients of it.
+// One node for a file with OpenAI, Anthropic, Google and OpenRouter as recording servers, and the vendors' own clients of it.
 import Anthropic from '@anthropic-ai/sdk';
 import type { TestFn } from 'ava';
 import OpenAI from 'openai';
@@ -14,16 +14,20 @@ export interface RecordingVendors {
   readonly chat: OpenAiServer;
   readonly messages: AnthropicServer;
   readonly gemini: GeminiServer;
+  /** The platform has no key for it: a tenant that adds its own one calls it. */
+  readonly router: OpenAiServer;
 }
 
 /** Each test finds the servers as they began, so the tests of the file run one after the other. */
 export function recordingVendors<Context>(test: TestFn<Context>): RecordingVendors {
   const [chat, messages, gemini] = [new OpenAiServer(), new AnthropicServer(), new GeminiServer()];
+  const router = new OpenAiServer('openrouter');
+  const all = [chat, messages, gemini, router];
   test.serial.beforeEach('the vendors forget', () => {
-    for (const vendor of [chat, messages, gemini]) vendor.forget();
+    for (const vendor of all) vendor.forget();
   });
   const shared = sharedNode(test, async (atEnd) => {
-    for (const vendor of [chat, messages, gemini]) await startVendor(atEnd, vendor);
+    for (const vendor of all) await startVendor(atEnd, vendor);
     return {
       environment: {
         ...openAiAt(chat),
@@ -31,10 +35,11 @@ export function recordingVendors<Context>(test: TestFn<Context>): RecordingVendo
         ANTHROPIC_BASE_URL: messages.baseUrl,
         GEMINI_API_KEY: 'gemini-platform',
         GEMINI_BASE_URL: gemini.baseUrl,
+        OPENROUTER_BASE_URL: router.baseUrl,
       },
     };
   });
-  return { shared, chat, messages, gemini };
+  return { shared, chat, messages, gemini, router };
 }
 
 /** The unmodified clients, with nothing changed but the address and the key. */
