@@ -2,8 +2,10 @@
  * Estimates tokens that the vendor did not count: before a call, for routing and reservations, and after one that was
  * cut off. Deliberately rough; rows with estimates say so.
  */
+import type { CatalogueModel } from './catalogue/model.js';
 import type { EmbeddingRequest, FilePart, LlmRequest, Message } from './contract.js';
 import { simInputWords } from './sim/input-words.js';
+import { sentBound } from './thinking-budget.js';
 import { zeroUsage, outputTokens, type Usage } from './usage.js';
 
 const bytesPerToken = 4;
@@ -79,6 +81,17 @@ const assumedOutputTokens = 1000;
 export function assumedOutput(request: LlmRequest, maxOutputTokens: number): number {
   if (request.embedding !== undefined) return 0;
   return Math.min(request.maxTokens ?? assumedOutputTokens, maxOutputTokens);
+}
+
+/**
+ * The output that is reserved for a call. A bound of the caller's counts as the vendor gets it: thoughts are billed as
+ * output, and `max_tokens: 500` with much effort may be sent as 25,076.
+ */
+export function reservedOutput(request: LlmRequest, model: CatalogueModel): number {
+  const { embedding, maxTokens } = request;
+  return embedding === undefined && maxTokens !== undefined
+    ? sentBound(model.family, request, model, maxTokens)
+    : assumedOutput(request, model.maxOutputTokens);
 }
 
 export interface Unfinished {

@@ -31,7 +31,7 @@ export {
 export type { CloudVendor, SecretReference } from './clouds/cloud-vendor.js';
 export { parseVendorsFile, type Reference } from './catalogue/vendors-file.js';
 export { costOf, sumOfCosts } from './catalogue/price.js';
-export { assumedOutput, countInputTokens, estimateInputTokens, estimateTokens } from './estimate.js';
+export { countInputTokens, estimateInputTokens, estimateTokens, reservedOutput } from './estimate.js';
 export { numbersInReplyMax, vectorToBase64, vectorToNumbers } from './embedding.js';
 export { listVendorModels } from './list-models.js';
 export { honouredBy, type Honoured, type RefusedField } from './wire/treatment.js';

@@ -22,16 +22,12 @@ import {
   type UserPart,
 } from '../contract.js';
 import { argumentsObject } from '../reply-json.js';
+import { addedForThoughts, sentBound } from '../thinking-budget.js';
 import type { VendorModel, VendorRequest } from '../vendor.js';
 import { passedMessagesBody } from './pass-through.js';
 
 /** This vendor requires a bound. The default is ample for an answer and far below the largest output. */
 const defaultMaxTokens = 8192;
-
-const thinkingBudget = { low: 2048, medium: 8192, high: 24_576 } as const satisfies Record<
-  Exclude<ReasoningEffort, 'none'>,
-  number
->;
 
 export function toAnthropicRequest(request: LlmRequest, model: VendorModel): VendorRequest {
   return { path: '/v1/messages', body: JSON.stringify(anthropicBody(request, model)), ...headersOf(request) };
@@ -48,11 +44,9 @@ export function anthropicBody(request: LlmRequest, model: VendorModel): Readonly
   if (wire?.dialect === 'messages') return passedMessagesBody(wire, request, model);
   const system = systemOf(request);
   const thinking = thinkingOf(request, model);
-  const maxTokens = Math.min(request.maxTokens ?? defaultMaxTokens, model.maxOutputTokens);
   return {
     model: model.name,
-    // A budget for thoughts counts in the bound of the output, so the answer keeps the room that was asked for.
-    max_tokens: Math.min(maxTokens + thinking.budget, model.maxOutputTokens),
+    max_tokens: sentBound('anthropic', request, model, request.maxTokens ?? defaultMaxTokens),
     messages: messages(request.messages),
     ...(system.length > 0 && { system }),
     ...(thinking.budget === 0 && sampling(request, model)),
@@ -110,7 +104,7 @@ function thinkingOf(request: LlmRequest, model: VendorModel): Thinking {
     return { fields: off ? { thinking: { type: 'disabled' } } : {}, budget: 0, effort: undefined };
   }
   if (adaptive) return { fields: { thinking: { type: 'adaptive' } }, budget: 0, effort };
-  const budget = Math.min(thinkingBudget[effort], Math.floor(model.maxOutputTokens / 2));
+  const budget = addedForThoughts('anthropic', request, model);
   return {
     fields: { thinking: { type: 'enabled', budget_tokens: budget } },
     budget,

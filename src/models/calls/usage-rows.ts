@@ -1,11 +1,11 @@
 import {
-  assumedOutput,
   type AttemptReport,
   type AttemptStart,
   costOf,
   estimateInputTokens,
   inputTokens,
   outputTokens,
+  reservedOutput,
   zeroUsage,
 } from '../../llm/index.js';
 import { monthOf } from '../../tenancy/quota/index.js';
@@ -45,7 +45,7 @@ export function openedRow(
 ): OpenedRow {
   const { model, credential } = start.target;
   const input = estimateInputTokens(start.request);
-  const output = assumedOutput(start.request, model.maxOutputTokens);
+  const output = reservedOutput(start.request, model);
   const usage = { ...zeroUsage, inputUncached: input, outputVisible: output };
   return {
     tenant_id: order.scope.tenantId,

@@ -1,6 +1,9 @@
 import test from 'ava';
-import { adaptersByVendor, type LlmRequest } from '../../../src/llm/index.js';
+import { toConverseRequest } from '../../../src/llm/clouds/bedrock/to-request.js';
+import { adaptersByVendor, type LlmRequest, reservedOutput } from '../../../src/llm/index.js';
 import { catalogue } from '../../support/servers/vendors/call-harness.js';
+
+type Json = Record<string, unknown>;
 
 const adapters = adaptersByVendor([]);
 
@@ -164,6 +167,53 @@ test('Anthropic models think by budget, by effort or always, and are forced to a
   const off = sent('anthropic.claude-sonnet-5', { reasoningEffort: 'none' }).body;
   t.deepEqual(off['thinking'], { type: 'disabled' });
   t.is(sent('anthropic.claude-opus-5-5', { reasoningEffort: 'none' }).body['thinking'], undefined);
+});
+
+test('the bound that is reserved is the one that each vendor gets, with thoughts that are added to it', (t) => {
+  const bedrock = 'bedrock-eu.sonnet';
+  const like = catalogue.byId('anthropic.claude-sonnet-4-5');
+  if (like === undefined) throw new Error('no such model');
+  const bedrockModel = { ...like, id: bedrock, vendor: 'bedrock-eu', family: 'bedrock' as const };
+  const boundSent = (id: string, request: LlmRequest): unknown => {
+    if (id === bedrock) {
+      const body = JSON.parse(toConverseRequest('bedrock-eu', request, bedrockModel).body) as Json;
+      return (body['inferenceConfig'] as Json)['maxTokens'];
+    }
+    const { body } = sent(id, request);
+    const config = (body['generationConfig'] ?? {}) as Json;
+    return body['max_tokens'] ?? body['max_completion_tokens'] ?? config['maxOutputTokens'];
+  };
+  const asked = (request: Partial<LlmRequest>): LlmRequest => ({
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }],
+    stream: false,
+    maxTokens: 500,
+    ...request,
+  });
+  const body = { max_tokens: 500, thinking: { type: 'enabled', budget_tokens: 400 }, messages: [] };
+  const wire = { dialect: 'messages' as const, body, headers: {}, fields: [], opaqueBytes: 0 };
+  for (const [id, request, bound] of [
+    ['anthropic.claude-sonnet-4-5', {}, 500],
+    ['anthropic.claude-sonnet-4-5', { reasoningEffort: 'none' }, 500],
+    ['anthropic.claude-sonnet-4-5', { reasoningEffort: 'high' }, 25_076],
+    ['anthropic.claude-sonnet-4-5', { reasoningEffort: 'high', maxTokens: 60_000 }, 64_000],
+    ['anthropic.claude-opus-5-5', { reasoningEffort: 'high' }, 500],
+    ['anthropic.claude-sonnet-4-5', { reasoningEffort: 'low', thinkingBudget: 400, wire }, 500],
+    [bedrock, {}, 500],
+    [bedrock, { reasoningEffort: 'medium' }, 8_692],
+    [bedrock, { reasoningEffort: 'low', thinkingBudget: 3_000 }, 3_500],
+    ['google.gemini-2.5-flash', { reasoningEffort: 'high' }, 500],
+    ['openai.gpt-5', { reasoningEffort: 'high' }, 500],
+    ['openrouter.openai/gpt-5', { reasoningEffort: 'high' }, 500],
+  ] as const) {
+    const model = id === bedrock ? bedrockModel : catalogue.byId(id);
+    if (model === undefined) throw new Error(id);
+    const what = `${id} ${JSON.stringify(request)}`;
+    t.is(boundSent(id, asked(request)), bound, what);
+    t.is(reservedOutput(asked(request), model), bound, what);
+  }
+  // Without a bound of the caller's the reservation stays an assumption.
+  const { maxTokens: _none, ...unbound } = asked({ reasoningEffort: 'high' });
+  t.is(reservedOutput(unbound, bedrockModel), 1_000);
 });
 
 test('Gemini gets contents, a signature for foreign calls if it requires one, and results by name', (t) => {

@@ -5,22 +5,17 @@ import type {
   ImagePart,
   LlmRequest,
   Message,
-  ReasoningEffort,
   ToolChoice,
   ToolMessage,
   UserPart,
 } from '../../contract.js';
 import { argumentsObject } from '../../reply-json.js';
+import { addedForThoughts, sentBound } from '../../thinking-budget.js';
 import type { VendorModel, VendorRequest } from '../../vendor.js';
 import { VendorError } from '../../vendor-error.js';
 
 /** A block of content of the Converse interface: an object with one field, its kind. */
 type Block = Readonly<Record<string, unknown>>;
-
-const thinkingBudget = { low: 2048, medium: 8192, high: 24_576 } as const satisfies Record<
-  Exclude<ReasoningEffort, 'none'>,
-  number
->;
 
 /** Converse: one form for the models of all makers that Amazon serves. */
 export function toConverseRequest(vendor: string, request: LlmRequest, model: VendorModel): VendorRequest {
@@ -29,7 +24,7 @@ export function toConverseRequest(vendor: string, request: LlmRequest, model: Ve
   );
   if (request.responseFormat?.type === 'json')
     system.push({ text: 'Answer with one JSON object and nothing else.' });
-  const budget = thinkingBudgetOf(request, model);
+  const budget = addedForThoughts('bedrock', request, model);
   const body = {
     messages: messages(vendor, request.messages, model),
     ...(system.length > 0 && { system }),
@@ -44,18 +39,12 @@ export function toConverseRequest(vendor: string, request: LlmRequest, model: Ve
   return { path: `/model/${encodeURIComponent(model.name)}/${method}`, body: JSON.stringify(body) };
 }
 
-function thinkingBudgetOf(request: LlmRequest, model: VendorModel): number {
-  const { reasoningEffort: effort } = request;
-  if (effort === undefined || effort === 'none' || !model.capabilities.has('reasoning')) return 0;
-  return request.thinkingBudget ?? Math.min(thinkingBudget[effort], Math.floor(model.maxOutputTokens / 2));
-}
-
 /** Thoughts count in the bound of the output, and exclude sampling parameters. */
 function inferenceConfig(request: LlmRequest, model: VendorModel, budget: number): Block {
   const { maxTokens, temperature, topP, stop } = request;
   const isSampled = model.capabilities.has('temperature') && budget === 0;
   return {
-    ...(maxTokens !== undefined && { maxTokens: Math.min(maxTokens + budget, model.maxOutputTokens) }),
+    ...(maxTokens !== undefined && { maxTokens: sentBound('bedrock', request, model, maxTokens) }),
     ...(maxTokens === undefined && budget > 0 && { maxTokens: model.maxOutputTokens }),
     ...(isSampled && temperature !== undefined && { temperature: Math.min(1, temperature) }),
     ...(isSampled && temperature === undefined && topP !== undefined && { topP }),

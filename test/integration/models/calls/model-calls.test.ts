@@ -250,6 +250,20 @@ test.serial(
   },
 );
 
+test.serial('a reservation holds the bound that the vendor gets, with the thoughts in it', async (t) => {
+  const scope = await insertTenant(rig.store);
+  const request = { maxTokens: 500, reasoningEffort: 'high' } as const;
+  await run(orderOf(scope, request, { model: claude }));
+  t.is(servers.anthropic.requests.at(-1)?.body['max_tokens'], 25_076);
+  const { rows } = await owner.query(
+    'select output_estimate::int as output, cost_estimate::float as cost from usage_rows where tenant_id = $1',
+    [scope.tenantId],
+  );
+  t.is(rows[0]?.output, 25_076);
+  // 25,076 × $5 a million, and the prompt.
+  t.true(rows[0]?.cost > 0.125 && rows[0]?.cost < 0.126, String(rows[0]?.cost));
+});
+
 test.serial('each admitted call leaves one row, whatever its outcome', async (t) => {
   const scope = await insertTenant(rig.store);
   const agentId = randomUUID();
