@@ -130,6 +130,32 @@ test.serial('only repeatable calls are looked up, and only for the same tenant',
   t.is(elsewhere.json.cached, undefined);
 });
 
+test.serial('an automatic choice is served only to keys that may ask for the same models', async (t) => {
+  const node = await shared.tenant(t);
+  const { access_token: token, tenant_id: tenant } = node.bootstrap;
+  const keyFor = async (...models: readonly string[]): Promise<string> => {
+    const body = { name: models.join(' '), role: 'admin', allowed_models: models };
+    return (await node.client.call('POST', '/api/keys', { token, tenant, body })).json.data.api_key;
+  };
+  const simulated = await keyFor('sim.echo', 'sim.nothing-*');
+  const same = await keyFor('sim.nothing-*', 'sim.echo');
+  const asked = async (key: string, query: string) => {
+    const { status, json } = await ask(node, { model: 'auto', temperature: 0, query }, { key });
+    t.is(status, 200);
+    return [json.provider, json.cached];
+  };
+  const free = node.bootstrap.api_key;
+  for (const [query, ...keys] of [
+    ['first with a list', simulated, free],
+    ['first without', free, simulated],
+  ] as const) {
+    for (const key of keys)
+      t.deepEqual(await asked(key, query), [key === free ? 'openai' : 'sim', undefined]);
+    for (const key of keys) t.deepEqual(await asked(key, query), [key === free ? 'openai' : 'sim', true]);
+    t.deepEqual(await asked(same, query), ['sim', true], 'the order of the list does not matter');
+  }
+});
+
 test.serial('errors and truncated answers are not cached', async (t) => {
   const node = await shared.tenant(t);
   server.script({ status: 400 }, { pieces: ['a', 'b'], cutAfter: 1 });

@@ -47,6 +47,12 @@ export interface ChoosingParts {
   readonly mayAsk: (model: string) => boolean;
 }
 
+/** `allowed`: ids, or prefixes that end with `*`; without a list, all models. */
+export function allowsModel(allowed: readonly string[] | null | undefined, model: string): boolean {
+  if (allowed === null || allowed === undefined) return true;
+  return allowed.some((one) => (one.endsWith('*') ? model.startsWith(one.slice(0, -1)) : one === model));
+}
+
 export function chooseTargets(
   given: CallOrder,
   own: ReadonlyMap<string, Credential>,

@@ -36,7 +36,7 @@ import { CallLedger } from './call-ledger.js';
 import type { CallMeasures } from './call-measures.js';
 import { hitRow } from './call-rows.js';
 import { CallSpans } from './call-spans.js';
-import { type ChosenTargets, chooseTargets, keyringOf } from './choose-targets.js';
+import { allowsModel, type ChosenTargets, chooseTargets, keyringOf } from './choose-targets.js';
 import { modelsMeant } from './closest-models.js';
 import type { Answer } from './stored-reply.js';
 import type { OwnKeys } from './tenant-keys.js';
@@ -106,12 +106,20 @@ export interface RunningCall {
   run(hear: Hear): Promise<ServedCall | undefined>;
 }
 
+/** Starts a call that was prepared; nothing is sent before it runs. */
+export interface CallStart {
+  (): RunningCall;
+  /** The models that the caller's API key may ask for; null: all. */
+  readonly allowedModels: readonly string[] | null;
+}
+
 /** The fields of a running call that change while it runs. */
 type UnderWay = { target: RunningCall['target']; spent?: RunningCall['spent'] };
 
 interface PreparedCall extends ChosenTargets {
   /** What the call counts against. */
   readonly budgets: readonly AppliedBudget[];
+  readonly allowedModels: readonly string[] | null;
 }
 
 /** Longer than one commit takes. A row that is not closed by then is closed with its estimate by the next node. */
@@ -136,16 +144,19 @@ export class ModelCalls {
     return this.#breakers.open(this.#parts.time.monotonicMs());
   }
 
-  /** Chooses the targets, or throws the refusal. The returned function makes the call; nothing is sent before it runs. */
-  prepare(order: CallOrder): Ready<() => RunningCall> {
+  /** Chooses the targets, or throws the refusal. */
+  prepare(order: CallOrder): Ready<CallStart> {
     const startedAtMs = this.#parts.time.monotonicMs();
-    return whenReady(this.#choose(order), (chosen) => () => {
-      const call: UnderWay & RunningCall = {
-        target: chosen.plan.targets[0],
-        spent: undefined,
-        run: (hear) => this.#run(order, chosen, call, startedAtMs, hear),
+    return whenReady(this.#choose(order), (chosen) => {
+      const start = (): RunningCall => {
+        const call: UnderWay & RunningCall = {
+          target: chosen.plan.targets[0],
+          spent: undefined,
+          run: (hear) => this.#run(order, chosen, call, startedAtMs, hear),
+        };
+        return call;
       };
-      return call;
+      return Object.assign(start, { allowedModels: chosen.allowedModels });
     });
   }
 
@@ -176,7 +187,11 @@ export class ModelCalls {
 
   #choose(order: CallOrder): Ready<PreparedCall> {
     return whenReady(this.#rulesOf(order), (rules) =>
-      whenReady(this.#chooseFor(order, rules), (chosen) => ({ ...chosen, budgets: budgetsOf(order, rules) })),
+      whenReady(this.#chooseFor(order, rules), (chosen) => ({
+        ...chosen,
+        budgets: budgetsOf(order, rules),
+        allowedModels: rules?.allowedModels ?? null,
+      })),
     );
   }
 
@@ -329,12 +344,6 @@ function budgetsOf(
     budgets.push(appliedBudget('agent', agentId, agentBudget));
   if (limits.budget !== undefined) budgets.push(appliedBudget('tenant', scope.tenantId, limits.budget));
   return budgets;
-}
-
-/** `allowed`: ids, or prefixes that end with `*`; without a list, all models. */
-export function allowsModel(allowed: readonly string[] | null | undefined, model: string): boolean {
-  if (allowed === null || allowed === undefined) return true;
-  return allowed.some((one) => (one.endsWith('*') ? model.startsWith(one.slice(0, -1)) : one === model));
 }
 
 function refusalOf({ error, attempts }: CallOutcome, { tierRefusalOf }: ChosenTargets): PlatformError {

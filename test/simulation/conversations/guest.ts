@@ -266,17 +266,20 @@ export class ConversationGuest implements Guest {
       {
         models: {
           vendorsOf: () => Promise.resolve(() => true),
-          prepare: (order) => () =>
-            simulatedCall(order, {
-              vendor: this.vendor,
-              ledger: this.#ledgerAt(host),
-              target,
-              time,
-              process: host.name,
-              asked: ({ attemptId }) =>
-                this.#effect(host, order.scope.tenantId, order.executionId ?? '', attemptId, true),
-              isUnrecorded: this.#plants.has('bill_cut'),
-            }),
+          prepare: (order) => {
+            const start = () =>
+              simulatedCall(order, {
+                vendor: this.vendor,
+                ledger: this.#ledgerAt(host),
+                target,
+                time,
+                process: host.name,
+                asked: ({ attemptId }) =>
+                  this.#effect(host, order.scope.tenantId, order.executionId ?? '', attemptId, true),
+                isUnrecorded: this.#plants.has('bill_cut'),
+              });
+            return Object.assign(start, { allowedModels: null });
+          },
         },
         catalogue: access.catalogue,
         tools,

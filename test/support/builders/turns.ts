@@ -124,16 +124,19 @@ function listening(models: TurnsParts['models'], said: string[]): TurnsParts['mo
   return {
     vendorsOf: (scope) => models.vendorsOf(scope),
     prepare: (order) =>
-      whenReady(models.prepare(order), (begin) => () => {
-        const call = begin();
-        const run = call.run.bind(call);
-        return Object.assign(call, {
-          run: (hear: Hear) =>
-            run((events) => {
-              for (const event of events) if (event.type === 'content') said.push(event.text);
-              return hear(events);
-            }),
-        });
+      whenReady(models.prepare(order), (begin) => {
+        const start = () => {
+          const call = begin();
+          const run = call.run.bind(call);
+          return Object.assign(call, {
+            run: (hear: Hear) =>
+              run((events) => {
+                for (const event of events) if (event.type === 'content') said.push(event.text);
+                return hear(events);
+              }),
+          });
+        };
+        return Object.assign(start, { allowedModels: begin.allowedModels });
       }),
   };
 }
