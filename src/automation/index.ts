@@ -7,7 +7,7 @@ import type { ClaimedWork } from '../infra/claims/index.js';
 import type { Expressions } from '../infra/expressions/index.js';
 import type { MailDomains } from '../tenancy/mail-domains/index.js';
 import type { Operation } from '../http/operations/index.js';
-import type { FailedCredentials, Quota } from '../tenancy/quota/index.js';
+import type { ClientWindows, FailedCredentials, Quota } from '../tenancy/quota/index.js';
 import type { Sandbox } from '../infra/sandbox/index.js';
 import type { Sealer } from '../infra/sealing/index.js';
 import type { Platform } from '../infra/platform/index.js';
@@ -32,6 +32,7 @@ import { WebhookAuthentication, type WebhookAuthenticationParts } from './intake
 import { ownKeys } from './intake/message-key.js';
 import { RepeatedMessages } from './intake/repeated-messages.js';
 import { createIntake } from './intake/create-intake.js';
+import { UncountedRequests } from './intake/uncounted-requests.js';
 import { webhookChecks } from './intake/pipeline/webhook-checks.js';
 import { LiveTriggers } from './triggers/live-triggers.js';
 import { triggerOperations } from './management/operations.js';
@@ -86,6 +87,8 @@ export interface TriggersOptions {
   readonly authenticateKey: WebhookAuthenticationParts['authenticateKey'];
   /** Counts requests with an unknown webhook or a wrong signature, by address. */
   readonly failures: Pick<FailedCredentials, 'note'>;
+  /** Windows that all nodes count together, under a name of their own. */
+  readonly windows: (kind: string) => ClientWindows;
   readonly agents: Pick<AgentsSubject, 'publishedAgent' | 'runnableAgent'>;
   readonly databases: Pick<Databases, 'connect'>;
   readonly mail: Pick<Mail, 'send'>;
@@ -238,9 +241,11 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
       report: dependencies.report,
     });
   const repeats = new RepeatedMessages(store, reads, time);
-  const checks = webhookChecks({ ...dependencies, live, authentication, repeats, senderBlocks });
+  const uncounted = new UncountedRequests(dependencies.windows('uncounted'));
+  const checks = webhookChecks({ ...dependencies, live, authentication, uncounted, repeats, senderBlocks });
   const intake = createIntake({
     checks,
+    uncounted,
     rows: {
       inbox: dependencies.writers.writer(acceptTarget),
       reads,

@@ -20,7 +20,7 @@ import { KeptRequests } from '../../http/idempotency/index.js';
 import { createMail } from '../../infra/mail/index.js';
 import { createMailDomains } from '../../tenancy/mail-domains/index.js';
 import { outsideClientOf, outsideIssuerOf, vendorSettings } from './outside-services.js';
-import { createQuota, FailedCredentials, RefusalMeasures } from '../../tenancy/quota/index.js';
+import { ClientWindows, createQuota, FailedCredentials, RefusalMeasures } from '../../tenancy/quota/index.js';
 import { createResponses } from '../../models/responses/index.js';
 import { createSandbox } from '../../infra/sandbox/index.js';
 import { createKeyedHash, createSealer } from '../../infra/sealing/index.js';
@@ -239,6 +239,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     expressions,
     quota,
     failures,
+    windows: (kind) => new ClientWindows(kind, { time, windowsMax: failingAddressesMax, exchange }),
     keys,
     agents,
     databases,

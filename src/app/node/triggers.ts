@@ -11,7 +11,7 @@ import type { Keys } from '../../tenancy/keys/index.js';
 import type { Platform } from '../../infra/platform/index.js';
 import { hostOf, type Mail } from '../../infra/mail/index.js';
 import type { MailDomains } from '../../tenancy/mail-domains/index.js';
-import type { FailedCredentials, Quota } from '../../tenancy/quota/index.js';
+import type { ClientWindows, FailedCredentials, Quota } from '../../tenancy/quota/index.js';
 import type { Attachments } from '../../conversations/attachments/index.js';
 import { realtimeTopic } from '../../conversations/realtime/index.js';
 import type { Sandbox } from '../../infra/sandbox/index.js';
@@ -30,6 +30,7 @@ interface TriggerNeeds {
   readonly quota: Quota;
   readonly keys: Pick<Keys, 'authenticateKey'>;
   readonly failures: FailedCredentials;
+  readonly windows: (kind: string) => ClientWindows;
   readonly agents: AgentsSubject;
   readonly databases: Databases;
   readonly mail: Mail;

@@ -44,6 +44,11 @@ const slackSecret = z
   .object({ signing_secret: z.string().min(1) })
   .transform((secret) => secret.signing_secret);
 
+/** Whether anyone who knows the address of the webhook may send. */
+export function isOpen({ channel, auth }: WebhookConfig): boolean {
+  return channel?.auth === undefined && auth.type === 'none';
+}
+
 /** Authenticates the sender of a webhook request as its trigger demands. */
 export class WebhookAuthentication {
   readonly #parts: WebhookAuthenticationParts;

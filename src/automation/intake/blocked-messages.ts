@@ -5,15 +5,18 @@ import type { InboxRunner } from '../inbox/inbox-runner.js';
 import type { TriggerMeasures } from '../messages/measures.js';
 import { emptyTwiml, type Rendered } from '../outbox/replies/formats.js';
 import { recordRefused } from '../../conversations/sessions/index.js';
+import { isOpen } from './authentication.js';
 import { type CheckedMessage, inboxMessage, payloadFrom } from './incoming-request.js';
 import type { InboxRows } from './inbox-rows.js';
 import { type BlockedMessage, Stop, stopAtFault, unreadable } from './pipeline/stop.js';
 import { readQuery } from './read-message.js';
+import type { UncountedRequests } from './uncounted-requests.js';
 
 export interface BlockedMessageParts {
   readonly store: Pick<Store, 'inTenant'>;
   readonly rows: Pick<InboxRows, 'write'>;
   readonly quota: Pick<Quota, 'admitTenantWork'>;
+  readonly uncounted: Pick<UncountedRequests, 'noteRefused'>;
   readonly runner: Pick<InboxRunner, 'begin'>;
   readonly expressions: Pick<Expressions, 'evaluate'>;
   readonly measures: Pick<TriggerMeasures, 'refused'>;
@@ -48,14 +51,19 @@ export class BlockedMessages {
   }
 
   /**
-   * Counts in the tenant's window only and is never refused by it: a sender block gives the same answer under any load.
+   * Counts in the tenant's window only and is never refused by it: a sender block gives the same answer under any load,
+   * unless the payload is no longer read because of the address.
    */
   async #recordExecution({ incoming }: BlockedMessage): Promise<Rendered> {
-    const { store, rows, quota, measures } = this.#parts;
-    const { trigger, config, executionId, derivedSession, consumerKey, sender, window, key } = incoming;
+    const { store, rows, quota, uncounted, measures } = this.#parts;
+    const { trigger, config, request, executionId, derivedSession, consumerKey, sender, window, key } =
+      incoming;
     measures.refused('gate');
-    const { figures } = await quota.admitTenantWork(trigger.scope, trigger.limits);
+    const { refusal, figures } = await quota.admitTenantWork(trigger.scope, trigger.limits);
     window.figures ??= figures;
+    if (refusal !== undefined && isOpen(config)) {
+      uncounted.noteRefused(request.address, request.body.byteLength);
+    }
     const message = await this.#textOf(incoming);
     await store.inTenant(trigger.scope, (tx) =>
       recordRefused(tx, {

@@ -36,6 +36,8 @@ export interface Admitted extends Addressed {
 /** The rate figures for the response headers: the key's, or the tenant's once the request is counted there. */
 export interface CountedWindow {
   figures: RateFigures | undefined;
+  /** The tenant's window has counted the first message before the payload was read. */
+  countedAhead?: boolean;
 }
 
 /** One message of a webhook request; undefined as channel message if the payload itself is the message. */

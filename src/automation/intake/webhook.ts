@@ -3,7 +3,7 @@ import { type Ready, whenReady } from '../../kernel/ready.js';
 import type { RateFigures } from '../../http/operations/index.js';
 import type { TriggerMeasures } from '../messages/measures.js';
 import type { Rendered } from '../outbox/replies/formats.js';
-import type { WebhookRequest } from './authentication.js';
+import { isOpen, type WebhookRequest } from './authentication.js';
 import type { BlockedMessages } from './blocked-messages.js';
 import type { ChannelMessage } from './channels.js';
 import type { Admitted, ArrivedMessage } from './incoming-request.js';
@@ -12,12 +12,14 @@ import type { RequestChecks, RequestMessages } from './pipeline/request-checks.j
 import type { StopReason } from './pipeline/stop.js';
 import type { WebhookChecks } from './pipeline/webhook-checks.js';
 import { answerOf } from './repeated-messages.js';
+import type { UncountedRequests } from './uncounted-requests.js';
 
 export interface WebhookIntakeParts {
   readonly checks: WebhookChecks;
   readonly acceptance: Pick<MessageAcceptance, 'accept'>;
   readonly blocked: Pick<BlockedMessages, 'record'>;
   readonly measures: Pick<TriggerMeasures, 'refused'>;
+  readonly uncounted: Pick<UncountedRequests, 'noteEnded'>;
 }
 
 export interface TakenWebhook extends Rendered {
@@ -47,10 +49,24 @@ export class WebhookIntake {
   }
 
   async #answer({ stopped, known }: RequestVerdict): Promise<TakenWebhook> {
-    const answer = await (stopped === undefined ? this.#takeAll(known) : this.#answerTo(stopped.stop.reason));
-    if (answer instanceof PlatformError) throw answer;
-    const { status, contentType, body } = answer;
-    return { status, contentType, body, figures: known.window?.figures };
+    try {
+      const answer = await (stopped === undefined
+        ? this.#takeAll(known)
+        : this.#answerTo(stopped.stop.reason));
+      if (answer instanceof PlatformError) throw answer;
+      const { status, contentType, body } = answer;
+      return { status, contentType, body, figures: known.window?.figures };
+    } finally {
+      if (stopped?.at !== 'address') this.#noteUncounted(known);
+    }
+  }
+
+  /** Only at the end is it known whether the tenant's window counted the request. */
+  #noteUncounted({ config, request, window }: Partial<Admitted>): void {
+    if (config === undefined || request === undefined || !isOpen(config)) return;
+    if (window?.figures === undefined) {
+      this.#parts.uncounted.noteEnded(request.address, request.body.byteLength);
+    }
   }
 
   #takeAll(request: CheckedRequest): Ready<Rendered | PlatformError> {

@@ -34,6 +34,7 @@ type BlockReason = (typeof blockReasons)[number];
 
 /** What a dry run calls the check that stops a message. The first two stop it with their own error. */
 const reasonAt: Record<Exclude<WebhookCheckName, 'trigger' | 'authentication'>, BlockReason> = {
+  address: 'quota',
   enabled: 'disabled',
   agent: 'agent',
   payload: 'payload',

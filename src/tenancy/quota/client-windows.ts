@@ -1,4 +1,5 @@
 import type { Time } from '../../../cluster/index.js';
+import type { PlatformError } from '../../kernel/errors.js';
 import type { Ready } from '../../kernel/ready.js';
 import type { Admitted, RateFigures } from '../../http/operations/index.js';
 import { figuresOf, type Now, windowFull } from './refusals.js';
@@ -70,6 +71,15 @@ export class ClientWindows {
     const now = this.#now();
     if (window.all.used(now.monotonicMs) >= limit) return windowFull(window.all, limit, now);
     return this.#add(name, window, limit, now);
+  }
+
+  /** The refusal of a full window. Counts nothing. */
+  refusal(name: string, limit: number): PlatformError | undefined {
+    const now = this.#now();
+    const all = this.#windows.peek(name)?.all;
+    return all !== undefined && all.used(now.monotonicMs) >= limit
+      ? windowFull(all, limit, now).refusal
+      : undefined;
   }
 
   used(name: string): number {

@@ -34,6 +34,7 @@ export { type AppliedBudget, appliedBudget } from './budgets.js';
 export { type CostClaim, type CostReservation, openingMsMax } from './cost-ledger.js';
 export { costRemovals, forgetCosts } from './costs.store.js';
 export type { BudgetThreshold } from './cost-rows.js';
+export { ClientWindows } from './client-windows.js';
 export { FailedCredentials } from './failed-credentials.js';
 export { type ExchangeCounts, WindowExchange } from './window-exchange.js';
 export type { Quota } from './quota.js';

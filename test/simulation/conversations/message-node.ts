@@ -182,6 +182,7 @@ export class MessageNode {
       turns,
       repeats: this.#repeats,
       quota: { admitTenantWork: unasked('the window of requests') },
+      uncounted: { noteRefused: () => undefined },
       expressions: { evaluate: unasked('an expression') },
       buffers: { touched: () => undefined, flush: () => undefined, flushOpen: () => undefined },
     };

@@ -38,6 +38,7 @@ async function afterFailure(code: ErrorCode): Promise<readonly string[]> {
     },
     agents: { publishedAgent: () => ({}) },
     authentication: { authenticate: () => undefined },
+    uncounted: { refusal: () => undefined, isRefusedOften: () => false },
     ids: systemIds,
     store,
     repeats,
@@ -59,6 +60,7 @@ async function afterFailure(code: ErrorCode): Promise<readonly string[]> {
   };
   const intake = createIntake({
     checks: webhookChecks(deciding as WebhookCheckParts),
+    uncounted: { noteEnded: () => undefined, noteRefused: () => undefined },
     rows: {
       inbox: { write: async () => ({ fate: 'accepted', buffered: 0, seq: 1 }) },
       reads: { inTenant: async () => [] },

@@ -1,214 +1,27 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import fc from 'fast-check';
-import { systemTime } from '../../../cluster/index.js';
-import { systemIds } from '../../../src/infra/platform/index.js';
-import { limitsOf } from '../../../src/kernel/plans/index.js';
 import { type ErrorCode, PlatformError } from '../../../src/kernel/errors.js';
-import { tenantScope } from '../../../src/kernel/tenant-scope.js';
-import { createIntake, type IntakeParts } from '../../../src/automation/intake/create-intake.js';
 import type { Admitted, CheckedMessage } from '../../../src/automation/intake/incoming-request.js';
 import { alike, CheckList } from '../../../src/automation/intake/pipeline/check-list.js';
 import { refused, Stop, stopAtFault, unreadable } from '../../../src/automation/intake/pipeline/stop.js';
 import {
   type WebhookCheckName,
-  type WebhookCheckParts,
   type WebhookChecks,
   webhookChecks,
 } from '../../../src/automation/intake/pipeline/webhook-checks.js';
-import { RepeatedMessages } from '../../../src/automation/intake/repeated-messages.js';
 import { type DryRunParts, TriggerDryRun } from '../../../src/automation/management/dry-run.js';
-import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
-
-/** Possible faults of a message, its trigger or its tenant. */
-interface Faults {
-  readonly unknown: boolean;
-  readonly unsigned: boolean;
-  readonly disabled: boolean;
-  readonly unpublished: boolean;
-  readonly refusedNames: boolean;
-  readonly longKey: boolean;
-  readonly repeated: boolean;
-  readonly noSender: boolean;
-  readonly notListed: boolean;
-  readonly denied: boolean;
-  readonly takenOver: boolean;
-  readonly noText: boolean;
-  readonly rateFull: boolean;
-  readonly noTokens: boolean;
-}
-
-interface World extends Faults {
-  readonly channel: boolean;
-  readonly mode: 'sync' | 'async' | 'buffered';
-}
-
-const fine: World = {
-  unknown: false,
-  unsigned: false,
-  disabled: false,
-  unpublished: false,
-  refusedNames: false,
-  longKey: false,
-  repeated: false,
-  noSender: false,
-  notListed: false,
-  denied: false,
-  takenOver: false,
-  noText: false,
-  rateFull: false,
-  noTokens: false,
-  channel: false,
-  mode: 'async',
-};
-
-const scope = tenantScope(randomUUID());
-const triggerId = randomUUID();
-const firstAnswer = { status: 202, contentType: 'application/json', body: '{"first":true}' };
-
-function triggerIn(world: World) {
-  const parsed = parseTriggerConfig('webhook', {
-    auth: { type: 'none' },
-    ...(world.channel
-      ? { channel: { type: 'twilio' } }
-      : { session_strategy: { mode: 'derive', fields: ['From'] } }),
-    sender_access: {
-      mode: 'whitelist',
-      identity_field: 'From',
-      identifiers: [world.notListed ? '+4912' : '+49171'],
-    },
-    execution: {
-      mode: world.mode === 'sync' ? 'sync' : 'async',
-      callback: { url: 'https://receiver.example/' },
-      message_buffer: { enabled: world.mode === 'buffered' },
-    },
-  });
-  return {
-    id: triggerId,
-    scope,
-    limits: limitsOf('free', {}),
-    agentId: '00000000-0000-4000-8000-000000000001',
-    enabled: !world.disabled,
-    suspended: false,
-    revision: 1,
-    parsed,
-    secrets: [],
-    formerSecretUntilMs: 0,
-  };
-}
-
-function payloadIn(world: World): unknown {
-  const fields = {
-    kind: 'message',
-    ...(world.noSender ? {} : { From: '+49171' }),
-    ...(world.channel ? { MessageSid: 'SM1' } : {}),
-    ...(world.noText ? {} : world.channel ? { Body: 'hello' } : { message: 'hello' }),
-  };
-  // As an own field, which only a parser makes of this name.
-  return world.refusedNames ? JSON.parse(`{"__proto__":1,${JSON.stringify(fields).slice(1)}`) : fields;
-}
-
-/** Everything that decides and acts, with the faults of this world. */
-function partsIn(world: World) {
-  const trigger = triggerIn(world);
-  const found = world.unknown ? undefined : trigger;
-  const accepted: string[] = [];
-  const row = { answer: firstAnswer, state: 'done', expired: false, payload_hash: '' };
-  const reads = {
-    inTenant: async (_: unknown, { name }: { name: string }) =>
-      name === 'trigger_inbox_by_key' && world.repeated ? [row] : [],
-  };
-  const store = { inTenant: async () => undefined };
-  const repeats = new RepeatedMessages(store as never, reads as never, systemTime);
-  const senderBlocks = { isDenied: () => world.denied, isTakenOver: async () => world.takenOver };
-  const quota = {
-    admitTenantWork: () => (world.rateFull ? { refusal: new PlatformError('rate_limit_exceeded') } : {}),
-    monthlyRefusal: () => (world.noTokens ? new PlatformError('quota_exceeded') : undefined),
-  };
-  const deciding: unknown = {
-    live: { get: () => found, fresh: async () => found },
-    agents: { publishedAgent: () => (world.unpublished ? undefined : {}) },
-    authentication: {
-      authenticate: () => {
-        if (world.unsigned) throw new PlatformError('invalid_signature');
-      },
-    },
-    turns: {
-      tokenRefusal: async () => new PlatformError('quota_exceeded', { message: 'No tokens are left.' }),
-    },
-    ids: systemIds,
-    store,
-    repeats,
-    senderBlocks,
-    quota,
-  };
-  const handling: unknown = {
-    store,
-    repeats,
-    senderBlocks,
-    quota,
-    plainTexts: (_: unknown, text: string) => text,
-    runner: {
-      begin: () => undefined,
-      run: async () => ({ outcome: 'COMPLETED', content: 'hi', totalTokens: 1, latencyMs: 1 }),
-    },
-    buffers: { flushOpen: () => undefined, touched: () => undefined },
-    measures: {
-      accepted: (type: string) => accepted.push(type),
-      buffered: () => undefined,
-      refused: () => undefined,
-    },
-  };
-  return { trigger, deciding: deciding as WebhookCheckParts, handling, accepted };
-}
-
-interface Decision {
-  readonly runs: boolean;
-  /** The sender's answer instead of a run. */
-  readonly answer?: unknown;
-}
-
-type Parts = ReturnType<typeof partsIn>;
-
-async function webhookDecision(world: World, parts: Parts, checks: WebhookChecks): Promise<Decision> {
-  const intake = createIntake({
-    checks,
-    rows: {
-      // As the commit answers: a session that was taken over refuses the rows that ask.
-      inbox: {
-        write: async ({ asks }) => ({
-          fate: asks && world.takenOver ? 'taken over' : 'accepted',
-          buffered: 1,
-          seq: 1,
-        }),
-      },
-      reads: { inTenant: async () => [] },
-      seal: { seal: () => Buffer.from('sealed') },
-      ownKey: () => 'own',
-    },
-    handling: parts.handling as IntakeParts['handling'],
-  });
-  const headers: Record<string, string> = {
-    'content-type': 'application/json',
-    ...(world.longKey ? { 'idempotency-key': 'k'.repeat(300) } : {}),
-  };
-  const body = Buffer.from(JSON.stringify(payloadIn(world)));
-  try {
-    const taken = await intake.take(triggerId, {
-      body,
-      headers,
-      urls: () => [],
-      address: '',
-      requestId: 'r',
-    });
-    if (parts.accepted.length > 0) return { runs: true };
-    const isJson = taken.contentType.startsWith('application/json');
-    return { runs: false, answer: isJson ? (JSON.parse(taken.body) as unknown) : taken.body };
-  } catch (error) {
-    if (!(error instanceof PlatformError)) throw error;
-    return { runs: false, answer: error.message };
-  }
-}
+import {
+  type Decision,
+  fine,
+  type Parts,
+  partsIn,
+  payloadIn,
+  scope,
+  triggerId,
+  webhookDecision,
+  type World,
+} from '../../support/builders/webhook-worlds.js';
 
 async function dryDecision(world: World, checks: WebhookChecks): Promise<Decision> {
   const others: unknown = { triggers: { get: async () => ({ trigger_type: 'webhook' }) } };
@@ -233,6 +46,7 @@ async function bothIn(world: World, given?: (parts: Parts) => WebhookChecks) {
 const stops: Record<WebhookCheckName, Partial<World> | undefined> = {
   trigger: { unknown: true },
   authentication: { unsigned: true },
+  address: { addressFull: true },
   enabled: { disabled: true },
   agent: { unpublished: true },
   payload: { refusedNames: true },
@@ -251,8 +65,8 @@ const stops: Record<WebhookCheckName, Partial<World> | undefined> = {
   tokens: { noTokens: true },
 };
 
-/** A dry run has no signature and no headers, and was itself admitted by the tenant's window. */
-const onlyTaken: ReadonlySet<string> = new Set(['authentication', 'key', 'rate']);
+/** A dry run has no address, no signature and no headers, and was itself admitted by the tenant's window. */
+const onlyTaken: ReadonlySet<string> = new Set(['authentication', 'address', 'key', 'rate']);
 
 test('the checks of webhooks and dry runs are one list, in the order of the specification', (t) => {
   const { request, message } = webhookChecks(partsIn(fine).deciding);
@@ -276,6 +90,7 @@ test('for every combination of faults the webhook and the dry run decide the sam
   const worlds: fc.Arbitrary<World> = fc.record({
     unknown: fc.constant(false),
     unsigned: fc.constant(false),
+    addressFull: fc.constant(false),
     longKey: fc.constant(false),
     rateFull: fc.constant(false),
     disabled: often,
@@ -289,6 +104,8 @@ test('for every combination of faults the webhook and the dry run decide the sam
     noText: flag,
     noTokens: flag,
     channel: flag,
+    signed: fc.constant(false),
+    refusedOften: fc.constant(false),
     mode: fc.constantFrom('sync', 'async', 'buffered'),
   });
   await fc.assert(

@@ -8,11 +8,13 @@ import type { TurnPort } from '../../triggers/ports.js';
 import type { ArrivedMessage, CheckedMessage, Incoming, KeyedMessage } from '../incoming-request.js';
 import { memberFinder } from '../members.store.js';
 import { mappedAttachments } from '../../triggers/mapped-context.js';
+import { isOpen } from '../authentication.js';
 import { hashOfPayload, type MessageKey, messageKeyOf } from '../message-key.js';
 import { readQuery, sourcesOf } from '../read-message.js';
 import type { FirstAnswer, RepeatedMessages } from '../repeated-messages.js';
 import { checkSender } from '../sender-access.js';
 import { consumerKeyOf, sessionOf } from '../sender-identity.js';
+import type { UncountedRequests } from '../uncounted-requests.js';
 import { alike, CheckList } from './check-list.js';
 import { type BlockedMessage, nothingToRun, refused, Stop, stopAtFault, unreadable } from './stop.js';
 
@@ -23,6 +25,7 @@ export interface MessageCheckParts {
   readonly senderBlocks: Pick<SenderBlocks, 'isDenied' | 'isTakenOver'>;
   readonly expressions: Pick<Expressions, 'evaluate'>;
   readonly quota: Pick<Quota, 'admitTenantWork' | 'monthlyRefusal'>;
+  readonly uncounted: Pick<UncountedRequests, 'noteRefused'>;
   readonly turns: Pick<TurnPort, 'tokenRefusal'>;
 }
 
@@ -38,6 +41,7 @@ export function messageChecks({
   senderBlocks,
   expressions,
   quota,
+  uncounted,
   turns,
 }: MessageCheckParts) {
   return CheckList.of<ArrivedMessage>()
@@ -89,11 +93,19 @@ export function messageChecks({
       ),
     )
     .guard('rate', {
-      take: ({ trigger, sentWith, window }) =>
-        whenReady(quota.admitTenantWork(trigger.scope, trigger.limits, sentWith), ({ refusal, figures }) => {
+      take: ({ trigger, config, request, sentWith, window }) => {
+        if (window.countedAhead === true) {
+          window.countedAhead = false;
+          return undefined;
+        }
+        const admitting = quota.admitTenantWork(trigger.scope, trigger.limits, sentWith);
+        return whenReady(admitting, ({ refusal, figures }) => {
           window.figures ??= figures;
-          return refusal && refused(refusal);
-        }),
+          if (refusal === undefined) return undefined;
+          if (isOpen(config)) uncounted.noteRefused(request.address, request.body.byteLength);
+          return refused(refusal);
+        });
+      },
       // The request for the dry run was itself admitted by the window that a message is counted in.
       look: () => undefined,
     })

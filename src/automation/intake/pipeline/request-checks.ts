@@ -3,20 +3,24 @@ import type { AgentsSubject } from '../../../agents/index.js';
 import { type Ready, whenReady } from '../../../kernel/ready.js';
 import { PlatformError } from '../../../kernel/errors.js';
 import type { Store } from '../../../infra/storage/index.js';
+import type { Quota } from '../../../tenancy/quota/index.js';
 import type { LiveTrigger, LiveTriggers } from '../../triggers/live-triggers.js';
 import { requestsOf } from '../../triggers/types/registry.js';
-import type { WebhookAuthentication } from '../authentication.js';
+import { isOpen, type WebhookAuthentication } from '../authentication.js';
 import { json } from '../../outbox/replies/formats.js';
 import { type ChannelMessage, messagesOf } from '../channels.js';
 import type { Addressed, Admitted, Arrival } from '../incoming-request.js';
 import { portionOf } from '../message-portion.js';
 import { payloadOf } from '../payload.js';
+import type { UncountedRequests } from '../uncounted-requests.js';
 import { alike, CheckList } from './check-list.js';
 import { nothingToRun, refused, Stop, stopAtFault } from './stop.js';
 
 export interface RequestCheckParts {
   readonly live: Pick<LiveTriggers, 'get' | 'fresh'>;
   readonly authentication: Pick<WebhookAuthentication, 'authenticate'>;
+  readonly uncounted: Pick<UncountedRequests, 'refusal' | 'isRefusedOften'>;
+  readonly quota: Pick<Quota, 'admitTenantWork'>;
   readonly agents: Pick<AgentsSubject, 'publishedAgent'>;
   readonly store: Pick<Store, 'inTenant'>;
 }
@@ -26,7 +30,7 @@ type Given<Name extends keyof Admitted> = Pick<Admitted, Name>;
 /** The checks of a webhook request, in the order of the specification. */
 export type RequestChecks = ReturnType<typeof requestChecks>;
 
-export function requestChecks({ live, authentication, agents, store }: RequestCheckParts) {
+export function requestChecks({ live, authentication, uncounted, quota, agents, store }: RequestCheckParts) {
   return CheckList.of<Arrival>()
     .read('trigger', {
       take: ({ triggerId }) => whenReady(live.get(triggerId), webhookOf),
@@ -37,6 +41,21 @@ export function requestChecks({ live, authentication, agents, store }: RequestCh
       take: (known) => authenticated(authentication, known),
       // The caller of a dry run is authenticated as a member of the tenant and has nothing signed.
       look: () => ({ sentWith: undefined, window: { figures: undefined } }),
+    })
+    .guard('address', {
+      // Before the payload is read: a parser is what a stranger would keep busy.
+      take: ({ trigger, config, request, window }) => {
+        if (!isOpen(config)) return undefined;
+        const own = uncounted.refusal(request.address);
+        if (own !== undefined) return refused(own);
+        if (!uncounted.isRefusedOften(request.address)) return undefined;
+        return whenReady(quota.admitTenantWork(trigger.scope, trigger.limits), ({ refusal, figures }) => {
+          window.figures = figures;
+          window.countedAhead = true;
+          return refusal && refused(refusal);
+        });
+      },
+      look: () => undefined,
     })
     .guard('enabled', enabled)
     .guard('agent', published(agents))
