@@ -201,6 +201,7 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
     seal,
     measures,
     ids,
+    refusedMails: dependencies.windows('refused-mails'),
   });
   const mailboxes = new Mailboxes({
     ...dependencies,

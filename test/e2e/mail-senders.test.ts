@@ -3,10 +3,11 @@ import { buffer } from 'node:stream/consumers';
 import test from 'ava';
 import { createTransport } from 'nodemailer';
 import { lookUpIn, type Records, silentNameServer } from '../support/servers/dns-records.js';
+import { setPlan } from '../support/clients/direct-calls.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { startImapServer } from '../support/servers/imap-server.js';
 import { answersOf, sendMail, sharedMailNode } from '../support/servers/mails.js';
-import type { TenantNode } from '../support/servers/node.js';
+import { operatorToken, type TenantNode } from '../support/servers/node.js';
 import { addSecret, createTrigger, executionsOf } from '../support/builders/triggers.js';
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
@@ -75,6 +76,30 @@ test.serial('a mail that its domain does not authenticate runs nothing and is no
     return found.length > 0 && found;
   });
   t.is(answers.length, 1);
+});
+
+test.serial('forged mails use none of the model work of the tenant', async (t) => {
+  const node = await shared.tenant(t);
+  publishPolicy('often-forged.example');
+  publishKey('often-forged.example');
+  const trigger = await createTrigger(node, { reply: false }, 'email');
+  // Ten requests a minute, a hundred a day.
+  await setPlan(node, operatorToken, 'free');
+  const to = `${trigger.id}@agents.example`;
+  const from = 'ada@often-forged.example';
+  const forged = Array.from({ length: 12 }, (_, nth) => `forged ${nth}`);
+  for (const text of forged) t.is(await sendMail(node.mailPort, { to, from, text }), 250, text);
+  const real = { to, from, text: 'real', dkim: dkimOf('often-forged.example') };
+  t.is(await sendMail(node.mailPort, real), 250);
+  const found = await fates(node, trigger, forged.length + 1);
+  t.deepEqual(found.get('real'), ['completed', undefined]);
+  for (const text of forged) t.deepEqual(found.get(text), ['blocked', 'unauthenticated_sender'], text);
+  const { api_key: key } = node.bootstrap;
+  const call = await node.client.call('POST', '/api/v3/llm/public/call', {
+    key,
+    body: { model: 'sim.echo', query: 'hello' },
+  });
+  t.is(call.status, 200, call.text);
 });
 
 test.serial('a mail that its domain signed or sent is answered', async (t) => {

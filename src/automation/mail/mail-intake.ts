@@ -1,6 +1,7 @@
 import type { Ids } from '../../kernel/chance.js';
+import type { PlatformError } from '../../kernel/errors.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import type { Quota } from '../../tenancy/quota/index.js';
+import type { ClientWindows, Quota } from '../../tenancy/quota/index.js';
 import {
   type BatchWriter,
   type HotReads,
@@ -31,6 +32,8 @@ import { writtenText } from './written-text.js';
 const keepMs = 8 * 24 * 3_600_000;
 const contextCharsMax = 2_000;
 const referencesKept = 20;
+/** Of a trigger. Strangers send them, and each is a row of the tenant's history. */
+const refusedPerMinute = 60;
 
 export interface MailIntakeParts {
   readonly store: Pick<Store, 'inTenant'>;
@@ -38,6 +41,8 @@ export interface MailIntakeParts {
   readonly senderBlocks: Pick<SenderBlocks, 'isDenied'>;
   readonly addresses: Pick<MailAddresses, 'ownAddresses' | 'sendingAs'>;
   readonly quota: Pick<Quota, 'admitTenantWork'>;
+  /** Mails that cannot be read, or whose sender is not known for certain, by trigger. */
+  readonly refusedMails: Pick<ClientWindows, 'countAtOnce'>;
   readonly inbox: Pick<BatchWriter<AcceptedMail, MailAcceptance>, 'write'>;
   readonly runner: Pick<InboxRunner, 'begin' | 'beginIfAccepted'>;
   readonly seal: MessageSealer;
@@ -139,18 +144,23 @@ export class MailIntake {
     return refusedMail(trigger, `unreadable:${digest}`, message, { status: 'failed', error });
   }
 
-  /** Resolves once the mail is committed, or known as a repeat. Rejects if the tenant's rate limit refuses it. */
+  /**
+   * Resolves once the mail is committed, or known as a repeat. Rejects if the tenant's rate limit refuses it; mails of
+   * unknown senders have a limit of their own, since anybody could use up the tenant's with them.
+   */
   async accept(evaluated: EvaluatedMail): Promise<void> {
     const { store, quota, inbox, runner, seal } = this.#parts;
     const { trigger, messageId, thread } = evaluated;
     const { scope } = trigger;
-    const { refusal } = await quota.admitTenantWork(scope, trigger.limits);
     if (evaluated.refusal !== undefined) {
-      // Refused senders are strangers and must not fill the tenant's history faster than its plan's rate.
-      if (refusal !== undefined && evaluated.refusal.error !== null) throw refusal;
+      const tooMany = this.#countRefused(evaluated);
+      if (tooMany !== undefined) throw tooMany;
+      // A gate counts, and gives the same answer under any load.
+      if (evaluated.refusal.error === null) await quota.admitTenantWork(scope, trigger.limits);
       await store.inTenant(scope, (tx) => this.#keepRefused(scope, tx, evaluated));
       return;
     }
+    const { refusal } = await quota.admitTenantWork(scope, trigger.limits);
     if (refusal !== undefined) throw refusal;
     const { sessionId } = evaluated;
     const key = keyOf(evaluated);
@@ -183,20 +193,30 @@ export class MailIntake {
     runner.begin({ ...item, row: { ...row, seq } });
   }
 
-  /** The same as part of a transaction; undefined if no turn is to run. */
+  /**
+   * The same as part of a transaction; undefined if no turn is to run. Nobody sends a mail of a mailbox again, so those
+   * beyond the limit of unknown senders are passed over.
+   */
   async acceptWithin(
     scope: TenantScope,
     tx: TenantTransaction,
     evaluated: EvaluatedMail,
   ): Promise<InboxMessage | undefined> {
     if (evaluated.refusal !== undefined) {
-      await this.#keepRefused(scope, tx, evaluated);
+      if (this.#countRefused(evaluated) === undefined) await this.#keepRefused(scope, tx, evaluated);
       return undefined;
     }
     const { trigger, messageId, thread, sessionId, work } = evaluated;
     if (!(await noteMail(scope, tx, { triggerId: trigger.id, messageId, thread }))) return undefined;
     const found = { triggerId: trigger.id, key: keyOf(evaluated), sessionId, work, keepMs };
     return putIntoInbox(scope, tx, this.#parts, found);
+  }
+
+  /** The refusal of a mail whose sender is unknown, if its trigger has had too many. Those that a gate stops are none. */
+  #countRefused({ trigger, refusal }: RefusedMail): PlatformError | undefined {
+    return refusal.error === null
+      ? undefined
+      : this.#parts.refusedMails.countAtOnce(trigger.id, refusedPerMinute).refusal;
   }
 
   async #keepRefused(

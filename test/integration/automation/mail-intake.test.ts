@@ -29,6 +29,7 @@ async function accept(write: MailIntakeParts['inbox']['write']) {
     senderBlocks: { isDenied: () => false },
     addresses: { ownAddresses: () => [], sendingAs: unasked('an address') },
     quota: { admitTenantWork: () => ({ figures }) },
+    refusedMails: { countAtOnce: () => ({ figures }) },
     inbox: { write },
     runner: {
       begin: (item: InboxMessage) => void begun.push(item),

@@ -71,6 +71,7 @@ async function startMailbox(t: ExecutionContext, given: Given = {}) {
     store,
     reads: { inTenant: async () => [] },
     senderBlocks: { isDenied: () => false },
+    refusedMails: { countAtOnce: () => ({ figures: { limit: 60, remaining: 59, reset: 0 } }) },
     addresses: {
       ownAddresses: () => [],
       sendingAs: async () => ({ from: 'desk@hotel.example', ready: true }) as never,
