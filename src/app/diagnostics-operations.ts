@@ -12,7 +12,7 @@ import {
   operatorOrLocal,
   RawReply,
 } from '../http/operations/index.js';
-import { readiness, type ReadinessCheck } from '../infra/diagnostics/health.js';
+import { type ReadinessCheck, sharedReadiness } from '../infra/diagnostics/health.js';
 import type { Metrics } from '../infra/diagnostics/metrics.js';
 import type { ErrorRecords } from '../infra/diagnostics/error-records.js';
 import { StoreError } from '../infra/storage/index.js';
@@ -36,6 +36,7 @@ export interface DiagnosticsParts {
 }
 
 export function diagnosticsOperations(parts: DiagnosticsParts): readonly Operation[] {
+  const readiness = sharedReadiness(parts.time, parts.checks);
   return [
     declare({
       name: 'health.live',
@@ -61,7 +62,7 @@ export function diagnosticsOperations(parts: DiagnosticsParts): readonly Operati
         status: z.literal('ready'),
         checks: z.record(z.string(), z.string()),
       }),
-      handle: () => ready(parts),
+      handle: () => ready(parts.stopping, readiness),
     }),
     declare({
       name: 'metrics.read',
@@ -129,15 +130,15 @@ async function publicErrors({ errorRecords, recentErrors }: DiagnosticsParts) {
   }
 }
 
-async function ready(parts: DiagnosticsParts) {
-  if (parts.stopping()) {
+async function ready(stopping: () => boolean, readiness: ReturnType<typeof sharedReadiness>) {
+  if (stopping()) {
     throw new PlatformError('service_unavailable', {
       message: 'The node is stopping.',
       details: { failing: ['node'], checks: { node: 'stopping' } },
       retryAfterSeconds: 5,
     });
   }
-  const { ready: isReady, checks } = await readiness(parts.time, parts.checks);
+  const { ready: isReady, checks } = await readiness();
   if (isReady) return { success: true as const, status: 'ready' as const, checks: { ...checks } };
   const failing = Object.keys(checks).filter((name) => checks[name] !== 'ok');
   throw new PlatformError('service_unavailable', {

@@ -14,9 +14,27 @@ export interface Readiness {
 }
 
 const checkMsMax = 2_000;
+const keptMs = 500;
+
+/**
+ * Returns the reader of the node's readiness. All that ask during a run of the checks, and for 500 ms after it, get its
+ * result: anybody may ask as often as they like, and a run takes a connection that sign-ins need.
+ */
+export function sharedReadiness(time: Time, checks: readonly ReadinessCheck[]): () => Promise<Readiness> {
+  let latest: Promise<Readiness> | undefined;
+  let keptUntilMs = Infinity;
+  return () => {
+    if (latest !== undefined && time.monotonicMs() < keptUntilMs) return latest;
+    keptUntilMs = Infinity;
+    latest = readiness(time, checks).finally(() => {
+      keptUntilMs = time.monotonicMs() + keptMs;
+    });
+    return latest;
+  };
+}
 
 /** Runs all checks in parallel, each with a time limit. */
-export async function readiness(time: Time, checks: readonly ReadinessCheck[]): Promise<Readiness> {
+async function readiness(time: Time, checks: readonly ReadinessCheck[]): Promise<Readiness> {
   const results = await Promise.all(
     checks.map(async ({ name, check }) => [name, await outcome(time, check)] as const),
   );

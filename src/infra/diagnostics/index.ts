@@ -8,7 +8,7 @@ export {
   redactValue,
 } from './redaction.js';
 export { hideIn, type SecretHider, secretHider } from './known-secrets.js';
-export { readiness, type ReadinessCheck } from './health.js';
+export { type ReadinessCheck, sharedReadiness } from './health.js';
 export { LogDestination } from './log-destination.js';
 export { createLog, type LogTarget, type Log, type Logger } from './logger.js';
 export { BoundedNames, others, TenantLabels } from './label-values.js';
