@@ -48,7 +48,8 @@ export function visitorWriter(writer: StreamWriter): StreamWriter {
   };
 }
 
-const eventForm = /^id: (\d+)\nevent: (\w+)\ndata: (.*)$/;
+/** `s`: without it, no text with U+2028 or U+2029 would match, which JSON leaves as they are. */
+const eventForm = /^id: (\d+)\nevent: (\w+)\ndata: (.*)$/s;
 
 function shownFrame(frame: string): string {
   if (frame.startsWith(':')) return `${frame}\n\n`;

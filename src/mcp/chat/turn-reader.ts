@@ -16,6 +16,9 @@ export interface TurnResult {
   approvalId: string | undefined;
 }
 
+/** Without `.`, `^` and `$`, which take U+2028 and U+2029 for ends of lines: JSON leaves both as they are. */
+const dataLine = /(?:^|\n)data: ([^\n]*)/;
+
 /** Takes the events of a turn in memory: gathers the result, and reports the text as it grows and the states of tools. */
 export class TurnReader implements StreamWriter {
   readonly result: TurnResult = {
@@ -39,7 +42,7 @@ export class TurnReader implements StreamWriter {
   /** Each write holds whole frames, since the pump never writes a part of one. */
   write(chunk: string | Uint8Array): boolean {
     for (const frame of String(chunk).split('\n\n')) {
-      const data = /^data: (.*)$/m.exec(frame)?.[1];
+      const data = dataLine.exec(frame)?.[1];
       if (data !== undefined) this.#take(JSON.parse(data) as StreamEvent);
     }
     return true;
