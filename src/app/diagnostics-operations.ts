@@ -70,7 +70,7 @@ export function diagnosticsOperations(parts: DiagnosticsParts): readonly Operati
       path: '/metrics',
       title: 'Metrics in the Prometheus format',
       description:
-        'For requests from this machine, or with the operator token. A request with forwarding headers never counts as coming from this machine.',
+        'For requests from this machine to `localhost` or a loopback address, or with the operator token. A request with forwarding headers never counts as coming from this machine.',
       access: operatorOrLocal(),
       rate: 'uncounted',
       contentType: 'text/plain',

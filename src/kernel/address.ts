@@ -20,3 +20,9 @@ export function addressGroup(address: string): string {
 export function isLoopbackAddress(address: string): boolean {
   return ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback';
 }
+
+/** Whether the value of a `Host` header names this machine itself: `localhost` or a loopback address, with any port. */
+export function isLoopbackHost(host: string): boolean {
+  const [, inBrackets, name = inBrackets ?? ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host) ?? [];
+  return name.toLowerCase() === 'localhost' || isLoopbackAddress(name);
+}

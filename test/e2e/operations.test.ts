@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import test from 'ava';
 import { operatorToken, startTestNode } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
@@ -58,6 +60,48 @@ test.serial('a request with forwarding headers never counts as local', async (t)
       t.is((await client.call('GET', '/metrics', { headers, token: operatorToken })).status, 200, says);
       t.is((await client.call('GET', '/api/v1/cluster', { headers })).status, 401, says);
     }
+  }
+});
+
+test.serial('a request to another host than this machine never counts as local', async (t) => {
+  // Of its own: it has no proxy before it.
+  const { client } = await startTestNode(t);
+  const { port } = new URL(client.baseUrl);
+  const statusAt = async (
+    host: string,
+    headers: Record<string, string> = {},
+  ): Promise<number | undefined> => {
+    // fetch does not let its caller set `Host`.
+    const asked = request({ host: '127.0.0.1', port, path: '/metrics', headers: { host, ...headers } }).end();
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    answer.resume();
+    return answer.statusCode;
+  };
+  for (const host of [
+    'localhost',
+    'LOCALHOST:8080',
+    `127.0.0.1:${port}`,
+    '127.8.9.1',
+    '[::1]',
+    '[::1]:8080',
+    '[::ffff:127.0.0.1]:80',
+  ])
+    t.is(await statusAt(host), 200, host);
+  const authorization = `Bearer ${operatorToken}`;
+  for (const host of [
+    'evil.example:8080',
+    'localhost.evil.example',
+    'evil.localhost:8080',
+    '127.0.0.1.evil.example',
+    'localhost:8080@evil.example',
+    '[::1].evil.example',
+    '10.0.0.1',
+    '[2001:db8::1]:8080',
+    '::1',
+    ':8080',
+  ]) {
+    t.is(await statusAt(host), 401, host);
+    t.is(await statusAt(host, { authorization }), 200, host);
   }
 });
 

@@ -104,7 +104,8 @@ function messageFor(access: Access): string {
     'public-key': 'a public key in the path',
   };
   const needed = [...access.credentials].map((kind) => kinds[kind]);
-  if (access.local) needed.push('to come from this machine itself, not through a proxy');
+  if (access.local)
+    needed.push('to come from this machine itself, to localhost or a loopback address, not through a proxy');
   return `This request needs ${needed.join(' or ')}.`;
 }
 

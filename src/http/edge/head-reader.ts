@@ -10,10 +10,10 @@ export class HeadReader {
   #hosts = 0;
   #lengths = 0;
   #codings = 0;
-  #host = '';
   #length = '';
   #coding = '';
   // Headers of the request read last; empty if the request does not have the header.
+  host = '';
   requestId = '';
   contentType = '';
   apiKey = '';
@@ -25,14 +25,14 @@ export class HeadReader {
 
   read(request: HttpRequest): void {
     this.#hosts = this.#lengths = this.#codings = 0;
-    this.requestId = this.contentType = this.apiKey = '';
+    this.host = this.requestId = this.contentType = this.apiKey = '';
     this.authorization = this.tenantId = this.origin = this.anthropicVersion = '';
     request.forEach(this.#note);
   }
 
   /** The problem of the request's framing, if any. */
   get fault(): string | undefined {
-    if (this.#hosts !== 1 || this.#host === '')
+    if (this.#hosts !== 1 || this.host === '')
       return 'The request needs exactly one Host header with a value.';
     if (this.#lengths === 0 && this.#codings === 0) return undefined;
     if (this.#lengths > 0 && this.#codings > 0)
@@ -58,7 +58,7 @@ export class HeadReader {
     switch (name) {
       case 'host':
         this.#hosts += 1;
-        this.#host = value;
+        this.host = value;
         break;
       case 'content-length':
         this.#lengths += 1;

@@ -2,7 +2,7 @@ import * as uWS from 'uWebSockets.js';
 import type { HttpRequest, HttpResponse, us_listen_socket } from 'uWebSockets.js';
 import type { Random, Time } from '../../../cluster/index.js';
 import { ByteBudget } from '../../kernel/byte-budget.js';
-import { isLoopbackAddress } from '../../kernel/address.js';
+import { isLoopbackAddress, isLoopbackHost } from '../../kernel/address.js';
 import { RequestTracing, traceHeaders } from '../../infra/diagnostics/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { Ready } from '../../kernel/ready.js';
@@ -297,9 +297,16 @@ export class EdgeServer {
         tenantId: named === '' ? undefined : named,
         address: exchange.head.address,
         publicKey,
-        isLocal: local && isLoopbackAddress(exchange.head.address) && !isForwarded(request),
+        isLocal: local && this.#isLocal(exchange, request),
       },
     };
+  }
+
+  /** The host counts too: a stranger may point a name to 127.0.0.1, and a browser on this machine then sends requests here. */
+  #isLocal(exchange: Exchange, request: HttpRequest): boolean {
+    return (
+      isLoopbackAddress(exchange.head.address) && isLoopbackHost(this.#head.host) && !isForwarded(request)
+    );
   }
 
   /**

@@ -22,8 +22,8 @@ export interface Credentials {
   readonly tenantId: string | undefined;
   readonly address: string;
   /**
-   * True if the request came from this machine, over loopback and without forwarding headers. Used only if `Access.local`
-   * is set.
+   * True if the request came from this machine, over loopback, to a loopback host and without forwarding headers. Used only
+   * if `Access.local` is set.
    */
   readonly isLocal?: boolean;
   /** Set for the operations that take a public key. */
