@@ -50,6 +50,10 @@ test('an unverified owner spends nothing of the platform, holds no mail address,
   t.is(server.requests.length, 0);
   const domain = { token, tenant, body: { domain: 'unverified.example' } };
   t.is((await node.client.call('POST', '/api/mail-domains', domain)).json.error, 'email_unverified');
+  const guest = { email: `${randomUUID()}@test.example`, role: 'member' };
+  const invited = await post(`/api/tenants/${tenant}/invites`, guest);
+  t.is(invited.status, 403);
+  t.is(invited.json.error, 'email_unverified');
   const ownKey = { name: 'own', kind: 'llm_key', provider: 'openai', value: 'sk-own-0001' };
   const made = await node.client.call('POST', '/api/secrets', { token, tenant, body: ownKey });
   t.is((await ask(model)).status, 200, 'own keys work');
@@ -61,6 +65,7 @@ test('an unverified owner spends nothing of the platform, holds no mail address,
   t.is((await ask(model)).status, 200, 'from the very next call');
   t.is((await node.client.call('POST', '/api/mail-domains', domain)).status, 201);
   t.is((await post('/api/triggers', config)).status, 201);
+  t.is((await post(`/api/tenants/${tenant}/invites`, guest)).status, 201);
   const mail = (await mailsOf(node).read()).find((text) => text.includes(`To: ${user.email}`)) ?? '';
   t.regex(mail, /Content-Type: multipart\/alternative/);
   t.regex(mail, /Content-Type: text\/html/);

@@ -84,6 +84,8 @@ export async function withManagement<Result>(
       accounts: identity.accounts,
       mail,
       publicUrl: () => settings.publicUrl ?? '',
+      requireVerified: (scope, work) => identity.verifiedOwners.require(scope, work),
+      countMail: (tx, email) => identity.invitationMails.count(tx, email),
     });
     const keys = new KeyAdministration({ store, time, random });
     const vault = createVault(

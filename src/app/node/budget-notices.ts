@@ -5,12 +5,20 @@ import { usdOf } from '../../kernel/budget.js';
 import { ownerMails } from '../../tenancy/identity/index.js';
 import type { BudgetThreshold } from '../../tenancy/quota/index.js';
 
-/** Tells a tenant's owners, by mail and as a realtime event, that a budget has reached a threshold. */
-export function budgetNotices(mail: Pick<Mail, 'queue' | 'wake'>, publicUrl: () => string) {
+/**
+ * Tells a tenant's owners, by mail and as a realtime event, that a budget has reached a threshold. With `verifiedOnly` no
+ * mail goes to an address that its owner has not verified: it may be anybody's.
+ */
+export function budgetNotices(parts: {
+  readonly mail: Pick<Mail, 'queue' | 'wake'>;
+  readonly publicUrl: () => string;
+  readonly verifiedOnly: boolean;
+}) {
+  const { mail, publicUrl, verifiedOnly } = parts;
   return async (tx: TenantTransaction, reached: BudgetThreshold): Promise<() => void> => {
     const { budget, percent, spent } = reached;
     const { scope, id, limit } = budget;
-    for (const to of await ownerMails(tx)) {
+    for (const to of await ownerMails(tx, verifiedOnly)) {
       await mail.queue(tx, { tenantId: tx.scope.tenantId, to, ...budgetMail(reached, publicUrl()) });
     }
     const data = { scope, id, percent, spent_usd: usdOf(spent), limit_usd: usdOf(limit) };

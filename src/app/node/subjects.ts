@@ -33,6 +33,7 @@ import { RetentionSweep } from './retention-sweep.js';
 import { voidClaims } from './void-claims.js';
 import { windowExchange } from './window-exchange.js';
 import { createVault } from '../../tenancy/vault/index.js';
+import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { isMember, type NodeEnvironment } from './node-environment.js';
 import { refusalOf, type Stores } from './stores.js';
 
@@ -86,7 +87,15 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     isKnownModel: (model) => model === 'auto' || 'model' in access.catalogue.resolve(model),
   });
   atEnd(() => identity.close());
-  const invites = createInvites(platform, { accounts: identity.accounts, mail, publicUrl });
+  const requireVerified = (scope: TenantScope, work: string): Promise<void> =>
+    identity.verifiedOwners.require(scope, work);
+  const invites = createInvites(platform, {
+    accounts: identity.accounts,
+    mail,
+    publicUrl,
+    requireVerified,
+    countMail: (tx, email) => identity.invitationMails.count(tx, email),
+  });
 
   const spans = Spans.ifRecorded();
   const tenants = new TenantLabels({ time, max: settings.metricsTenants });
@@ -98,7 +107,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     openAttempts: (scope) => openAttempts(platform.store, scope),
     budgets: {
       openCosts: (scope) => openCosts(platform.store, scope),
-      tell: budgetNotices(mail, publicUrl),
+      tell: budgetNotices({ mail, publicUrl, verifiedOnly: settings.verifyEmail }),
     },
     dailyLimits: settings.dailyLimits,
     actors,
@@ -229,7 +238,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
   const mailDomains = createMailDomains(platform, {
     lookUp,
     operatorDomain: settings.mailDomain,
-    requireVerified: (scope, work) => identity.verifiedOwners.require(scope, work),
+    requireVerified,
   });
   const triggers = await makeTriggers(environment, platform, {
     vault,
@@ -245,7 +254,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     databases,
     mail,
     mailDomains: mailDomains.domains,
-    requireVerified: (scope, work) => identity.verifiedOwners.require(scope, work),
+    requireVerified,
     lookUp,
     sessions,
     attachments,

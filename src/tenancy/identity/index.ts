@@ -31,6 +31,7 @@ import { tenantOperations } from './tenant-operations.js';
 import { createTenants, type Tenants } from './tenants.js';
 import { createTokenFamilies } from './token-families.js';
 import { createVerification } from './verification.js';
+import { createInvitationMails, type InvitationMails } from './invitation-mails.js';
 import { createVerifiedOwners, type VerifiedOwners } from './verified-owners.js';
 import { createVerifiedTokens, type VerifiedTokens } from './verified-tokens.js';
 
@@ -105,6 +106,8 @@ export interface Identity {
   readonly tenantAtWork: Memberships['tenantAtWork'];
   /** Which tenants may cost the platform money and send mail in its name. */
   readonly verifiedOwners: Pick<VerifiedOwners, 'has' | 'require'>;
+  /** The bound of the invitations to one address. */
+  readonly invitationMails: Pick<InvitationMails, 'count'>;
   /** For invites, which also sign users in, and for commands. */
   readonly accounts: Accounts;
   /** For commands; callers use the operations. */
@@ -173,6 +176,7 @@ export async function createIdentity(
   });
   const accountChanges = createAccountChanges({ store, changes, accounts, passwords, nowMs });
   const verifiedOwners = createVerifiedOwners({ store, isFresh, required: verifyEmail });
+  const invitationMails = createInvitationMails({ store, nowMs, bounded: verifyEmail });
   const tenants = createTenants({ store, changes, random, newTenants });
   const members = createMembers({ store, changes, endAccess: options.endAccess, nowMs });
   const suspension = createSuspension({ store, changes, nowMs });
@@ -207,6 +211,7 @@ export async function createIdentity(
       await families.sweep();
       await limits.sweep();
       await newTenants.sweep();
+      await invitationMails.sweep();
       await verification.sweep();
     },
     onProblem,
@@ -232,6 +237,7 @@ export async function createIdentity(
     membershipOf: memberships.of,
     tenantAtWork: memberships.tenantAtWork,
     verifiedOwners,
+    invitationMails,
     accounts,
     tenants,
     suspension,

@@ -41,12 +41,13 @@ export function findMember(tx: TenantTransaction, userId: string): Promise<Membe
   );
 }
 
-/** The addresses of the tenant's owners. */
-export async function ownerMails(tx: TenantTransaction): Promise<readonly string[]> {
+/** The addresses of the tenant's owners; with `verifiedOnly` those that their owners have verified. */
+export async function ownerMails(tx: TenantTransaction, verifiedOnly: boolean): Promise<readonly string[]> {
+  const told = verifiedOnly ? sql.fragment`u.email_verified_at is not null` : sql.fragment`true`;
   const rows = await tx.any(
     sql.type(z.object({ email: z.string() }))`
       select u.email from memberships m join users u on u.id = m.user_id
-      where m.tenant_id = ${tx.scope.tenantId} and m.role = 'owner'
+      where m.tenant_id = ${tx.scope.tenantId} and m.role = 'owner' and ${told}
       order by u.email`,
   );
   return rows.map(({ email }) => email);

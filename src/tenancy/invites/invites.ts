@@ -17,7 +17,7 @@ import {
   type SecretRandom,
 } from '../identity/index.js';
 import type { Mail } from '../../infra/mail/index.js';
-import type { Store } from '../../infra/storage/index.js';
+import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 import { joinMail } from './join-mail.js';
 import {
   cancelInvite,
@@ -66,8 +66,10 @@ export function createInviteBook(dependencies: {
   readonly random: SecretRandom;
   readonly nowMs: () => number;
   readonly publicUrl: () => string;
+  readonly requireVerified: (scope: TenantScope, work: string) => Promise<void>;
+  readonly countMail: (tx: TenantTransaction, email: string) => Promise<void>;
 }): Invites {
-  const { store, mail, random, nowMs, publicUrl } = dependencies;
+  const { store, mail, random, nowMs, publicUrl, requireVerified, countMail } = dependencies;
   async function make(scope: TenantScope, inviter: Inviter, email: string, role: Role): Promise<InviteRow> {
     const token = newToken(random);
     const invite = await store.inTenant(scope, async (tx) => {
@@ -87,6 +89,8 @@ export function createInviteBook(dependencies: {
       if (made === null) throw conflict('This address has a pending invitation.');
       if (inviter.signedIn !== undefined && !(await isStillSignedIn(tx, inviter.signedIn)))
         throw new PlatformError('invalid_token');
+      // Near the end, because other tenants that invite the address wait for the count.
+      if (inviter.id !== operatorAsInviter) await countMail(tx, email);
       const { tenant, user } = await namesOf(tx, inviter.id);
       await mail.queue(tx, {
         tenantId: scope.tenantId,
@@ -115,9 +119,10 @@ export function createInviteBook(dependencies: {
   }
 
   return {
-    create(caller, email, role) {
+    async create(caller, email, role) {
       const { scope } = caller;
       if (isAbove(role, caller.role)) throw aboveCaller(role, caller.role);
+      await requireVerified(scope, 'An invitation');
       const actor = actorOf(caller);
       const inviter =
         caller.kind === 'key' ? { id: caller.keyId, actor } : { id: caller.userId, actor, signedIn: caller };

@@ -51,14 +51,15 @@ export function inviteOperations(
       idempotency: 'made',
       path,
       title: 'Invite a person by mail',
-      description: 'Only the mail contains the join link. It works once and expires after seven days.',
+      description:
+        'Only the mail contains the join link. It works once and expires after seven days. With `TROUPE_VERIFY_EMAIL=on` an owner of the tenant must have verified an address, and an address gets at most five invitations a day from all tenants together (`rate_limit_exceeded`).',
       access: tenantUserAt('id', 'members:write'),
       params: z.object({ id: z.uuid() }),
       absent: 'tenant_not_found',
       body: z.object({ email: emailAddress, role: z.enum(roles) }),
       output: oneShape(inviteShape),
       status: 201,
-      errors: ['conflict', 'ROLE_ESCALATION_DENIED'],
+      errors: ['email_unverified', 'conflict', 'ROLE_ESCALATION_DENIED'],
       handle: async ({ caller, body }) =>
         one(inviteFrom(await invites.create(caller, body.email, body.role))),
     }),

@@ -55,6 +55,8 @@ function startNode(onKeys: (keys: Keys) => void = () => undefined): Promise<Iden
         accounts: identity.accounts,
         mail,
         publicUrl: () => publicUrl,
+        requireVerified: (scope, work) => identity.verifiedOwners.require(scope, work),
+        countMail: (tx, email) => identity.invitationMails.count(tx, email),
       });
       return {
         operations: [...keys.operations, ...invites.operations],

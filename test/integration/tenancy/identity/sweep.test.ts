@@ -1,11 +1,12 @@
 import test from 'ava';
+import { createInvitationMails } from '../../../../src/tenancy/identity/invitation-mails.js';
 import { createNewTenants } from '../../../../src/tenancy/identity/new-tenants.js';
 import { createSignInLimits } from '../../../../src/tenancy/identity/sign-in-limits.js';
 import { createTokenFamilies } from '../../../../src/tenancy/identity/token-families.js';
 import { sql } from '../../../../src/infra/storage/index.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { type IdentityNode, secretRandom, startIdentityNode } from '../../../support/servers/identity.js';
-import { registerPerson } from '../../../support/builders/people.js';
+import { type Person, registerPerson } from '../../../support/builders/people.js';
 
 const database = databaseOfFile(test);
 let node: IdentityNode;
@@ -16,7 +17,13 @@ test.before(async () => {
 });
 
 const dayMs = 86_400_000;
-const tables = ['token_families', 'refresh_tokens', 'sign_in_failures', 'new_tenants_by_address'] as const;
+const tables = [
+  'token_families',
+  'refresh_tokens',
+  'sign_in_failures',
+  'new_tenants_by_address',
+  'invitation_mails_by_address',
+] as const;
 const count = (table: (typeof tables)[number]): Promise<number> =>
   node.store.directory((tx) =>
     tx.oneFirst(sql.typeAlias('count')`select count(*) as count from ${sql.identifier([table])}`),
@@ -36,6 +43,13 @@ function familiesAt(nowMs: number) {
       verify: () => Promise.reject(new Error('not asked for')),
     },
   });
+}
+
+/** Counts an invitation mail as a node with that clock does. */
+async function countInvitation({ id, email, tenantId }: Person, nowMs: number): Promise<void> {
+  const mails = createInvitationMails({ store: node.store, nowMs: () => nowMs, bounded: true });
+  const { scope } = await node.identity.membershipOf(id, tenantId);
+  await node.store.inTenant(scope, (tx) => mails.count(tx, email));
 }
 
 async function age(days: number): Promise<void> {
@@ -74,10 +88,12 @@ test.serial('a node whose clock is ahead removes neither sign-ins nor failures o
   await node.api.post('/api/auth/refresh', { refresh_token: person.refreshToken });
   const limits = createSignInLimits(node.store, Date.now);
   await limits.recordFailure({ email: 'eve@example.com', address: '192.0.2.9', client: undefined });
+  await countInvitation(person, Date.now());
   const before = await counts();
   await familiesAt(ahead).sweep();
   await createSignInLimits(node.store, () => ahead).sweep();
   await createNewTenants(node.store, () => ahead).sweep();
+  await createInvitationMails({ store: node.store, nowMs: () => ahead, bounded: true }).sweep();
   t.deepEqual(await counts(), before);
   t.true(
     Object.values(before).every((rows) => rows > 0),
@@ -98,4 +114,14 @@ test.serial('failed sign-ins are removed once they no longer count', async (t) =
   t.is(await count('sign_in_failures'), before + 4);
   await createSignInLimits(node.store, Date.now).sweep();
   t.is(await count('sign_in_failures'), before + 2);
+});
+
+test.serial('counts of invitations are removed when their day is over', async (t) => {
+  const person = await registerPerson(node.api);
+  const before = await count('invitation_mails_by_address');
+  await countInvitation(person, Date.now() - 2 * dayMs);
+  await countInvitation(person, Date.now() + dayMs);
+  t.is(await count('invitation_mails_by_address'), before + 2);
+  await createInvitationMails({ store: node.store, nowMs: Date.now, bounded: true }).sweep();
+  t.is(await count('invitation_mails_by_address'), before + 1);
 });

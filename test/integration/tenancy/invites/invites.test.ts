@@ -1,17 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { platformOf, logTo } from '../../../support/builders/platform.js';
-import { createInvites } from '../../../../src/tenancy/invites/index.js';
-import { createMail } from '../../../../src/infra/mail/index.js';
 import { sql } from '../../../../src/infra/storage/index.js';
 import type { ApiAnswer } from '../../../support/clients/api.js';
 import { databaseOfFile } from '../../../support/database/database.js';
-import {
-  type IdentityNode,
-  type ShiftedTime,
-  shiftedTime,
-  startIdentityNode,
-} from '../../../support/servers/identity.js';
+import { type IdentityNode, type ShiftedTime, shiftedTime } from '../../../support/servers/identity.js';
+import { startInvitesNode } from '../../../support/servers/invites.js';
 import { createMailFolder, type MailFolder } from '../../../support/servers/mail-folder.js';
 import { addMember, type Person, registerPerson } from '../../../support/builders/people.js';
 
@@ -35,26 +28,8 @@ test.before(async () => {
   });
 });
 
-function startNode(time: ShiftedTime = shiftedTime()): Promise<IdentityNode> {
-  return startIdentityNode(database.url, {
-    time,
-    more: async ({ store, sealer, identity, problems }) => {
-      const platform = platformOf({ store, time, log: logTo((_, error) => problems.push(error)) });
-      const mail = createMail(platform, {
-        sealer,
-        outboxFolder: folder.path,
-        publicUrl: () => publicUrl,
-      });
-      mail.start();
-      const { operations } = createInvites(platform, {
-        accounts: identity.accounts,
-        mail,
-        publicUrl: () => publicUrl,
-      });
-      return { operations, close: () => mail.close() };
-    },
-  });
-}
+const startNode = (time?: ShiftedTime): Promise<IdentityNode> =>
+  startInvitesNode(database.url, { folder, publicUrl, time });
 
 const person = (): Promise<Person> => registerPerson(node.api);
 const freshEmail = (): string => `${randomUUID()}@example.com`;
