@@ -100,7 +100,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
   const spans = Spans.ifRecorded();
   const tenants = new TenantLabels({ time, max: settings.metricsTenants });
   const refusals = new RefusalMeasures(tenants);
-  const exchange = await windowExchange(environment, stores, sealer);
+  const exchange = await windowExchange(environment, stores, sealer, refusals);
   atEnd(() => exchange?.stop());
   const quota = createQuota(platform, {
     exchange,

@@ -1,6 +1,6 @@
 import { clusterIdentity } from '../../infra/runtime/index.js';
 import type { Sealer } from '../../infra/sealing/index.js';
-import { WindowExchange } from '../../tenancy/quota/index.js';
+import { type RefusalMeasures, WindowExchange } from '../../tenancy/quota/index.js';
 import type { NodeEnvironment } from './node-environment.js';
 import type { Stores } from './stores.js';
 
@@ -9,6 +9,7 @@ export async function windowExchange(
   { settings, process }: NodeEnvironment,
   { platform, shared }: Stores,
   sealer: Sealer,
+  measures: Pick<RefusalMeasures, 'countedAlone'>,
 ): Promise<WindowExchange | undefined> {
   if (shared === undefined) return undefined;
   const { store, random, time, log } = platform;
@@ -19,5 +20,10 @@ export async function windowExchange(
     givenSecret: settings.clusterSecret,
   });
   const node = { installation, process };
-  return new WindowExchange(time, (counted) => shared.exchangeWindows(node, counted), log.report);
+  return new WindowExchange(
+    time,
+    (counted) => shared.exchangeWindows(node, counted),
+    log.report,
+    () => measures.countedAlone(),
+  );
 }

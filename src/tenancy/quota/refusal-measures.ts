@@ -35,6 +35,12 @@ export class RefusalMeasures {
     'Requests and calls of the busiest tenants refused by a limit',
     ['tenant', 'reason'],
   );
+  readonly #alone = new CounterFamily(
+    this.#registry,
+    'troupe_window_exchanges_unanswered_total',
+    'Exchanges of the counts of clients that got no answer, so that this node counted alone',
+    [],
+  );
 
   constructor(tenants: TenantLabels) {
     this.#tenants = tenants;
@@ -44,6 +50,10 @@ export class RefusalMeasures {
   refused(reason: Reason, tenantId: string | undefined): void {
     this.#refusals.add(1, reason);
     this.#ofTenants.add(1, tenantId === undefined ? others : this.#tenants.of(tenantId), reason);
+  }
+
+  countedAlone(): void {
+    this.#alone.add(1);
   }
 
   text(): Promise<string> {

@@ -25,6 +25,7 @@ export class WindowExchange {
   readonly #time: Time;
   readonly #exchange: ExchangeCounts;
   readonly #report: (attempted: string, error: unknown) => void;
+  readonly #unanswered: () => void;
   readonly #asked: Question[] = [];
   #isRunning = false;
   #isDue = false;
@@ -36,10 +37,12 @@ export class WindowExchange {
     time: Time,
     exchange: ExchangeCounts,
     report: (attempted: string, error: unknown) => void = () => undefined,
+    unanswered: () => void = () => undefined,
   ) {
     this.#time = time;
     this.#exchange = exchange;
     this.#report = report;
+    this.#unanswered = unanswered;
     this.#timer = time.after(0, () => this.#bePresent());
   }
 
@@ -87,7 +90,8 @@ export class WindowExchange {
       this.#isDue = false;
       const answer = await this.#exchangeSafely(asked);
       this.#bePresentIn(answer === undefined ? retryAfterMs : presenceAfterMs);
-      if (answer !== undefined) this.#nodes = Math.max(1, answer.nodes);
+      if (answer === undefined) this.#unanswered();
+      else this.#nodes = Math.max(1, answer.nodes);
       for (const [index, { answered }] of asked.entries()) answered(answer?.windows[index]);
     }
     this.#isRunning = false;

@@ -14,11 +14,17 @@ class Together {
   exchanges = 0;
   windowsEach: number[] = [];
   isAway = false;
+  unanswered = 0;
   readonly nodes: ClientWindows[];
 
   constructor(count: number) {
     this.nodes = Array.from({ length: count }, (_, node) => {
-      const exchange = new WindowExchange(this.time, (counted) => this.#exchange(node, counted));
+      const exchange = new WindowExchange(
+        this.time,
+        (counted) => this.#exchange(node, counted),
+        undefined,
+        () => (this.unanswered += 1),
+      );
       return new ClientWindows('address', { time: this.time, windowsMax: 1_000, exchange });
     });
     // Each node says that it counts.
@@ -116,10 +122,13 @@ test('a node that cannot ask counts alone, and is told again later', async (t) =
   for (let request = 0; request < 6; request += 1) await other.count('x', limit);
   await together.settle();
   t.is(other.figures('x', limit).remaining, limit - 6);
+  const { unanswered } = together;
+  t.is(unanswered, together.exchanges - 2, 'each is counted, not only the first');
   together.isAway = false;
   together.time.advance(30_000);
   for (let request = 0; request < 20; request += 1) await other.count('y', limit);
   t.is(together.reported.get('address:y')?.size, 1);
+  t.is(together.unanswered, unanswered);
 });
 
 test('as many requests wait as have room, and the windows are bounded', async (t) => {
