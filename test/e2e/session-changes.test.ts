@@ -2,6 +2,8 @@ import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
 import { openEvents } from '../support/clients/sockets.js';
 import { sharedNodeWithOpenAi } from '../support/clients/direct-calls.js';
+import { httpTool, publishAgent } from '../support/builders/published-agents.js';
+import { calling } from '../support/builders/tool-turns.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 const openai = new OpenAiServer();
@@ -99,4 +101,25 @@ test.serial('the end of a turn is an interaction of its session also if it answe
   t.is(execution.outcome, 'FAILED');
   const session = (await client.call('GET', `/api/v1/sessions/${session_id}`, { key })).json.data;
   t.is(session.last_interaction, execution.finished_at);
+});
+
+test.serial('a turn that begins to wait for a person is an interaction of its session', async (t) => {
+  const node = await shared.tenant(t);
+  const { client, bootstrap } = node;
+  const { api_key: key } = bootstrap;
+  const { editor_schema, ...tool } = httpTool('pay', 'http://127.0.0.1:1/pay') as { editor_schema: object };
+  const schemas = [{ ...tool, editor_schema: { ...editor_schema, approval: 'always' } }];
+  const agent = await publishAgent(client, bootstrap, { model: 'openai.gpt-4.1-mini', schemas });
+  openai.script(calling(['pay', {}]));
+  const body = { message: 'Pay it.' };
+  const turn = client.call('POST', `/api/v2/agents/${agent}/stream`, { key, body });
+  const pending = await eventually(
+    async () => (await client.call('GET', '/api/v1/approvals?status=pending', { key })).json.data[0],
+  );
+  const path = `/api/v1/sessions/${pending.session_id}`;
+  const session = (await client.call('GET', path, { key })).json.data;
+  const [asked] = (await client.call('GET', `${path}/messages`, { key })).json.data;
+  t.true(Date.parse(session.last_interaction) > Date.parse(asked.created_at));
+  await client.call('POST', `${path}/cancel`, { key, body: {} });
+  await turn;
 });

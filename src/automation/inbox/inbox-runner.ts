@@ -316,7 +316,7 @@ export class InboxRunner {
     }
   }
 
-  /** All later answers of its session wait for a row that is never read. Its keys may come back within the hour. */
+  /** All later answers of its session wait for the row. An operator has an hour to give a missing key of the vault back. */
   async #giveUpUnread(row: ClaimedRow): Promise<void> {
     if (row.attempts <= attemptsMax || row.age_ms < patienceMs) return;
     const item = { ...this.#placeOf(row), work: unreadable };

@@ -21,16 +21,21 @@ const inboxRow = z.object({
   payload_hash: z.string(),
   sealed: z.instanceof(Buffer),
   answer: senderResponse.nullable(),
-  expired: z.boolean(),
+  /** A message with its key counts as new. */
+  is_over: z.boolean(),
 });
 
 export type InboxRow = z.output<typeof inboxRow>;
 
+/** Kept no longer. The messages of a buffer are the text of their execution, which may wait for a person for days. */
+const isOver = sql.fragment`i.expires_at <= clock_timestamp() and (i.state = 'done' or i.state = 'merged' and not exists (
+  select from trigger_inbox r
+  where r.tenant_id = i.tenant_id and r.execution_id = i.execution_id and r.state = 'running'))`;
+
 const byKey: HotStatement<InboxRow> = {
   name: 'trigger_inbox_by_key',
   text: `select trigger_id, key, seq, session_id, execution_id, state, payload_hash, sealed, answer,
-      expires_at <= clock_timestamp() and not (state = 'merged' and exists (select from trigger_inbox r
-        where r.tenant_id = i.tenant_id and r.execution_id = i.execution_id and r.state = 'running')) as expired
+      ${isOver.sql} as is_over
     from trigger_inbox i where tenant_id = $1 and trigger_id = $2 and key = $3`,
   row: inboxRow,
 };
@@ -91,11 +96,6 @@ export async function waitingMessages(tx: DirectoryTransaction): Promise<Waiting
     from (select created_at, due_at from trigger_inbox where state = 'running' limit 10000) waiting`);
   return { count, oldestMs, overdueMs };
 }
-
-/** The messages of a buffer are the text of their execution, which may wait for a person for days. */
-const isOver = sql.fragment`i.expires_at <= clock_timestamp() and (i.state = 'done' or i.state = 'merged' and not exists (
-  select from trigger_inbox r
-  where r.tenant_id = i.tenant_id and r.execution_id = i.execution_id and r.state = 'running'))`;
 
 /** Deletes a row whose retention has passed, so that its key can be used again. */
 export async function deleteExpired(

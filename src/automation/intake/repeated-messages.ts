@@ -30,7 +30,7 @@ export class RepeatedMessages {
     const { scope, id } = asked.trigger;
     const row = await this.#first(asked, key);
     if (row === undefined) return undefined;
-    if (isForgotten(row)) {
+    if (row.is_over) {
       await this.#store.inTenant(scope, (tx) => deleteExpired(scope, tx, id, key.key));
       return undefined;
     }
@@ -42,7 +42,7 @@ export class RepeatedMessages {
   /** The same as it is now: does not wait for the first answer, and deletes nothing. */
   async look(asked: KeyedMessage, key: MessageKey): Promise<FirstAnswer | undefined> {
     const row = await this.#first(asked, key);
-    if (row === undefined || isForgotten(row)) return undefined;
+    if (row === undefined || row.is_over) return undefined;
     return { answer: await this.#answerIn(row, asked, key) };
   }
 
@@ -76,9 +76,4 @@ export function answerOf({ answer }: FirstAnswer): Rendered {
     message: 'The first request with this key has not been answered yet.',
     retryAfterSeconds: 1,
   });
-}
-
-/** Past its retention: a message with its key counts as new. */
-function isForgotten({ expired, state }: InboxRow): boolean {
-  return expired && (state === 'done' || state === 'merged');
 }

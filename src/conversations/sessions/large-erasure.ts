@@ -109,9 +109,7 @@ export class LargeErasure {
         ? lastRowOf(tx, sessionId)
         : undefined,
     );
-    if (last !== undefined) {
-      await this.#inTurn(() => this.#emptyRows(scope, sessionId, last, () => Promise.resolve()));
-    }
+    if (last !== undefined) await this.#emptyUpTo(scope, sessionId, last);
     return erase();
   }
 
@@ -129,10 +127,7 @@ export class LargeErasure {
       return { large: (await isLarge(tx, sessionId, smallMax)) ? await lastRowOf(tx, sessionId) : undefined };
     });
     if (found === undefined) return false;
-    const { large } = found;
-    if (large !== undefined) {
-      await this.#inTurn(() => this.#emptyRows(scope, sessionId, large, () => Promise.resolve()));
-    }
+    if (found.large !== undefined) await this.#emptyUpTo(scope, sessionId, found.large);
     return erase();
   }
 
@@ -143,6 +138,11 @@ export class LargeErasure {
   /** An erasure that another process did not end; undefined if there is none. */
   async claim(): Promise<BegunErasure | undefined> {
     return (await this.#store.directory(claimErasure)) ?? undefined;
+  }
+
+  /** Without an intent, so that nothing is held. */
+  #emptyUpTo(scope: TenantScope, sessionId: string, last: LastRow): Promise<void> {
+    return this.#inTurn(() => this.#emptyRows(scope, sessionId, last, () => Promise.resolve()));
   }
 
   /** Messages and executions up to a number, and the previews of the session's model calls. */

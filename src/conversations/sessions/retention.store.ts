@@ -117,7 +117,7 @@ export async function forgetExecutions(
   return rowCount;
 }
 
-/** No turn of the session waits or runs, and no message is on its way to it: the session's own row is older than both. */
+/** No turn of the session waits or runs, and no message is on its way to it. Its row changes only when a turn ends. */
 const isIdle = sql.fragment`not exists (
     select from executions e where e.tenant_id = s.tenant_id and e.session_id = s.id and e.outcome is null)
   and not exists (

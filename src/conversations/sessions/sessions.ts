@@ -284,11 +284,6 @@ export class Sessions {
     });
   }
 
-  /** False if the session was erased before. */
-  eraseKnown(scope: TenantScope, sessionId: string, by: string): Promise<boolean> {
-    return this.#erase(scope, { sessionId, actor: by });
-  }
-
   async #erase(scope: TenantScope, by: BegunBy): Promise<boolean> {
     const { sessionId, actor } = by;
     const { erased } = await this.#largeErasure.around(scope, by, () =>
@@ -319,7 +314,7 @@ export class Sessions {
     const begun = await this.#largeErasure.claim();
     if (begun === undefined) return false;
     const scope = tenantScope(begun.tenant_id);
-    await this.eraseKnown(scope, begun.session_id, begun.actor);
+    await this.#erase(scope, { sessionId: begun.session_id, actor: begun.actor });
     await this.#largeErasure.end(scope, begun.session_id);
     return true;
   }

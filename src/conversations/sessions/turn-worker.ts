@@ -266,7 +266,7 @@ export class TurnWorker {
     if (!turn.abort.signal.aborted && !turn.muted) {
       const written = this.#activation.write(
         {
-          ...this.#sessionPart(),
+          ...this.#sessionPart(new Date(this.#parts.time.wallMs()).toISOString()),
           ...parkTurn(turn, parked, this.#parts),
           steps: parked.steps.map((step) => stepRow(turn.row, step)),
         },
@@ -318,11 +318,10 @@ export class TurnWorker {
       sealed_bindings: null,
       finished_at: finishedAt,
     });
-    if (begun) this.#countTurn(finishedAt);
     const tail = turn.log.prepare(lastEvents(turn.row, end, turn.muted));
     const written = this.#activation.write(
       {
-        ...this.#sessionPart(),
+        ...(begun ? this.#sessionPart(finishedAt, 1) : this.#sessionPart()),
         messages: [...user, ...answer],
         attachments: boundBy(user),
         executions: [turn.row],
@@ -386,14 +385,13 @@ export class TurnWorker {
     this.#state.remember([message]);
   }
 
-  /** Its end is an interaction, also without an answer: readers of the list look at what changed a moment ago. */
-  #countTurn(finishedAt: string): void {
+  /** A turn's end and its wait are interactions, also without an answer: lists are read by what changed a moment ago. */
+  #sessionPart(interactedAt?: string, endedTurns = 0): { readonly session?: SessionRow } {
     const { session } = this.#state;
-    if (session === undefined) return;
-    this.#state.session = { ...session, total_turns: session.total_turns + 1, last_interaction: finishedAt };
-  }
-
-  #sessionPart(): { readonly session?: SessionRow } {
-    return this.#state.session === undefined ? {} : { session: this.#state.session };
+    if (session === undefined) return {};
+    const last_interaction = interactedAt ?? session.last_interaction;
+    const total_turns = session.total_turns + endedTurns;
+    this.#state.session = { ...session, total_turns, last_interaction };
+    return { session: this.#state.session };
   }
 }

@@ -1,12 +1,10 @@
-import { createHash } from 'node:crypto';
-import { tooManyRequests } from '../../kernel/errors.js';
 import type { Store, TenantTransaction } from '../../infra/storage/index.js';
+import { dayOf, subjectOf, tooManyToday } from './daily-count.js';
 import { emailKeyOf } from './fields.js';
 import { addInvitationMail, sweepInvitationMails } from './invitation-mails.store.js';
 
 /** A tenant may send 1,000 invitations a day, and a person may make many tenants: all of them could go to one address. */
 const perAddressMax = 5;
-const dayMs = 86_400_000;
 
 /** The bound of the invitations that tenants together may send to one address. */
 export interface InvitationMails {
@@ -29,15 +27,9 @@ export function createInvitationMails(parts: {
     async count(tx, email) {
       if (!bounded) return;
       const now = nowMs();
-      const subject = createHash('sha256').update(emailKeyOf(email)).digest();
-      const day = new Date(now).toISOString().slice(0, 10);
-      if ((await addInvitationMail(tx, subject, day)) <= perAddressMax) return;
-      // The rollback also undoes the count.
-      throw tooManyRequests(perAddressMax, {
-        atMs: (Math.floor(now / dayMs) + 1) * dayMs,
-        nowMs: now,
-        message: `An address gets at most ${perAddressMax} invitations a day. Try again after the seconds of Retry-After.`,
-      });
+      const subject = subjectOf(emailKeyOf(email));
+      if ((await addInvitationMail(tx, subject, dayOf(now))) <= perAddressMax) return;
+      throw tooManyToday(perAddressMax, now, `An address gets at most ${perAddressMax} invitations a day.`);
     },
 
     sweep: () => store.directory(sweepInvitationMails),

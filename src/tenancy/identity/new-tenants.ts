@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import { addressGroup } from '../../kernel/address.js';
-import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
+import { PlatformError } from '../../kernel/errors.js';
 import type { DirectoryTransaction, Store } from '../../infra/storage/index.js';
+import { dayOf, subjectOf, tooManyToday } from './daily-count.js';
 import { addNewTenant, lockUser, sweepNewTenants, tenantsThatCountFor } from './new-tenants.store.js';
 
 /** Every tenant has its own free quota, so a user may not make an unlimited number. */
@@ -11,7 +11,6 @@ const tenantsOfUserMax = 20;
  * requests allows would make 172,800. Operators lower it with `TROUPE_NEW_TENANTS_PER_ADDRESS`.
  */
 const newTenantsPerAddressDefault = 1_000;
-const dayMs = 86_400_000;
 
 /** The bounds of new tenants. Both are checked in the transaction that makes the tenant, so no race passes them. */
 export interface NewTenants {
@@ -31,14 +30,9 @@ export function createNewTenants(
   return {
     async countForAddress(tx, address) {
       const now = nowMs();
-      const subject = createHash('sha256').update(addressGroup(address)).digest();
+      const subject = subjectOf(addressGroup(address));
       if ((await addNewTenant(tx, subject, dayOf(now))) <= perAddress) return;
-      // The rollback also undoes the count.
-      throw tooManyRequests(perAddress, {
-        atMs: (Math.floor(now / dayMs) + 1) * dayMs,
-        nowMs: now,
-        message: `An address may create ${perAddress} tenants a day. Try again after the seconds of Retry-After.`,
-      });
+      throw tooManyToday(perAddress, now, `An address may create ${perAddress} tenants a day.`);
     },
 
     async checkUser(tx, userId) {
@@ -52,8 +46,4 @@ export function createNewTenants(
 
     sweep: () => store.directory(sweepNewTenants),
   };
-}
-
-function dayOf(atMs: number): string {
-  return new Date(atMs).toISOString().slice(0, 10);
 }

@@ -215,13 +215,13 @@ test.serial(
       };
       await forget();
       t.is((await keys()).length, 2);
-      t.like(await findByKey(reads, scope, where.trigger_id, key), { state: 'merged', expired: false });
+      t.like(await findByKey(reads, scope, where.trigger_id, key), { state: 'merged', is_over: false });
       t.deepEqual(texts(await flush(where, { execution_id })), ['a', 'b']);
       await view.query(
         `update trigger_inbox set state = 'done' where tenant_id = $1 and state = 'running'`,
         ours,
       );
-      t.like(await findByKey(reads, scope, where.trigger_id, key), { expired: true });
+      t.like(await findByKey(reads, scope, where.trigger_id, key), { is_over: true });
       await forget();
       t.deepEqual(await keys(), []);
     } finally {

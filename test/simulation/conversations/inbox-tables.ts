@@ -81,7 +81,7 @@ export class InboxTables {
       payload_hash,
       sealed,
       answer: found.answer === null ? null : (JSON.parse(found.answer) as InboxRow['answer']),
-      expired: found.expiresMs <= this.#parts.nowMs(),
+      is_over: found.state === 'done' && found.expiresMs <= this.#parts.nowMs(),
     };
   }
 

@@ -128,7 +128,7 @@ export function partsIn(world: World): Parts {
   const accepted: string[] = [];
   const noted: string[] = [];
   let countedWork = 0;
-  const row = { answer: firstAnswer, state: 'done', expired: false, payload_hash: '' };
+  const row = { answer: firstAnswer, state: 'done', is_over: false, payload_hash: '' };
   const reads = {
     inTenant: async (_: unknown, { name }: { name: string }) =>
       name === 'trigger_inbox_by_key' && world.repeated ? [row] : [],

@@ -29,7 +29,7 @@ function runningMessage() {
     execution_id: randomUUID(),
     payload_hash: '',
     sealed: Buffer.from(''),
-    expired: false,
+    is_over: false,
   };
   const reads: unknown = {
     inTenant: async (_scope: unknown, _statement: unknown, [, triggerId]: readonly unknown[]) => {

@@ -1,6 +1,6 @@
 // What comes into a person's session while it is emptied stays: another person may have joined with it.
 import { randomUUID } from 'node:crypto';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { LargeErasure } from '../../../../src/conversations/sessions/large-erasure.js';
 import { sessionsBefore } from '../../../../src/conversations/sessions/retention.store.js';
 import { openStore, type Store } from '../../../../src/infra/storage/index.js';
@@ -12,14 +12,18 @@ import { ownerView } from '../../../support/database/owner-view.js';
 const database = databaseOfFile(test);
 const messages = 200;
 
-test('rows and previews that come after the look stay', async (t) => {
+async function openTenant(t: ExecutionContext) {
   const store = await openStore({ databaseUrl: database.url });
   const owner = await ownerView(database.url);
   t.teardown(async () => {
     await owner.end();
     await store.close();
   });
-  const scope = await insertTenant(store);
+  return { store, owner, scope: await insertTenant(store) };
+}
+
+test('rows and previews that come after the look stay', async (t) => {
+  const { store, owner, scope } = await openTenant(t);
   const sessionId = randomUUID();
   const place = [scope.tenantId, sessionId];
   const insertMessages = (from: number, to: number, content: string): Promise<unknown> =>
@@ -79,13 +83,7 @@ test('rows and previews that come after the look stay', async (t) => {
 });
 
 test('a session that is kept no longer stays while it is used', async (t) => {
-  const store = await openStore({ databaseUrl: database.url });
-  const owner = await ownerView(database.url);
-  t.teardown(async () => {
-    await owner.end();
-    await store.close();
-  });
-  const scope = await insertTenant(store);
+  const { store, owner, scope } = await openTenant(t);
   const sessionId = randomUUID();
   const place = [scope.tenantId, sessionId];
   await owner.query(
