@@ -9,6 +9,22 @@ import { openSocket } from '../support/clients/sockets.js';
 const shared = sharedNode(test);
 const base = '/api/v1/operator';
 
+test('a repeated request with a key makes one tenant', async (t) => {
+  const { client } = await shared.tenant(t);
+  const create = (body: object, key = 'first-customer') =>
+    client.call('POST', `${base}/tenants`, { token, body, headers: { 'idempotency-key': key } });
+  const both = await Promise.all([create({ name: 'Once' }), create({ name: 'Once' })]);
+  t.deepEqual(
+    both.map(({ status }) => status),
+    [201, 201],
+  );
+  t.is(both[0]?.json.data.id, both[1]?.json.data.id);
+  t.deepEqual(both.map(({ headers }) => headers.get('idempotent-replayed') ?? '').toSorted(), ['', 'true']);
+  const other = await create({ name: 'Once', plan: 'pro' });
+  t.is(other.status, 409, 'the same key for another tenant');
+  t.not((await create({ name: 'Once' }, 'second-customer')).json.data.id, both[0]?.json.data.id);
+});
+
 test('lists tenants with members and the month, by search, plan and status, in pages', async (t) => {
   const node = await shared.tenant(t);
   const { client, bootstrap } = node;

@@ -159,6 +159,8 @@ test('sums over hours and partial hours at both ends are exact, with every filte
   t.like(dashboard.hourly_usage[10], { hour: '2026-11-02T10:00:00.000Z', calls: 2, cost: 0.1 });
   t.deepEqual(dashboard.fallback, { total_errors: 1, total_fallbacks: 1, fallback_rate_pct: 16.67 });
   t.is(dashboard.hourly_usage.length, 48);
+  const { data: half } = await get(node, 'dashboard?start_date=2026-06-01&end_date=2026-11-03');
+  t.is(half.hourly_usage.length, 156 * 24, 'hours without calls are listed too');
   const minutes = 'start_date=2026-11-02T10:20:00Z&end_date=2026-11-02T10:40:00Z';
   const { data: part } = await get(node, `dashboard?${minutes}`);
   t.deepEqual(part.fallback, { total_errors: 1, total_fallbacks: 0, fallback_rate_pct: 0 });
@@ -353,6 +355,7 @@ test('telemetry uses its own envelope and shows a tenant nothing of another', as
     'start_date=2026-11-01&end_date=',
     'end_date=soon',
     'status=bad',
+    'startDate=2026-11-01&endDate=2026-11-02',
   ]) {
     t.is(await refusal(`metrics?${some}`, { token, tenant }), '400 TELEMETRY_MISSING_DATE_RANGE', some);
   }

@@ -122,7 +122,7 @@ function create(name: string, plan: (typeof plans)[number], owner: string | unde
         `${owner} has no account that can sign in. Make one with: troupe users create ${owner}`,
       );
     }
-    const made = await tenants.createByOperator({ name, plan, ownerId: user?.id }, 'operator');
+    const { tenant: made } = await tenants.createByOperator({ name, plan, ownerId: user?.id }, 'operator');
     say(made.id);
   };
 }

@@ -7,6 +7,8 @@ import {
   declare,
   doneShape,
   done,
+  idempotencyHeader,
+  JsonReply,
   one,
   oneShape,
   type Operation,
@@ -15,7 +17,9 @@ import {
   pageOf,
   pageQuery,
   pageShape,
+  replayed,
   rowsFor,
+  validKey,
 } from '../../http/operations/index.js';
 import { displayName, emailAddress, type Identity, tenantStatuses } from '../../tenancy/identity/index.js';
 import type { Vault } from '../../tenancy/vault/index.js';
@@ -136,7 +140,7 @@ function createOperation({ reports, identity: { accounts, tenants } }: OperatorP
     name: 'operator.tenant-create',
     method: 'POST',
     audit: { action: 'tenant.created', by: 'subject' },
-    idempotency: { exempt: 'keys are kept by tenant, and the operator belongs to none' },
+    idempotency: { exempt: 'the operator has no tenant, where keys are kept; the new tenant keeps the key' },
     path: '/api/v1/operator/tenants',
     title: 'Create a tenant',
     description:
@@ -149,12 +153,20 @@ function createOperation({ reports, identity: { accounts, tenants } }: OperatorP
     }),
     output: oneShape(tenantRow),
     status: 201,
-    handle: async ({ caller, body: { name, plan, owner } }) => {
+    headers: [idempotencyHeader],
+    errors: ['idempotency_key_reused'],
+    handle: async ({ caller, body: { name, plan, owner }, headers }) => {
       const account = owner === undefined ? undefined : await accounts.findByEmail(owner);
       if (account === null || account?.disabled === true)
         throw invalidField('owner', 'must be the address of an account that can sign in');
-      const made = await tenants.createByOperator({ name, plan, ownerId: account?.id }, actorOf(caller));
-      return one(tenantRowFrom(await reports.tenant(made.id)));
+      const key = headers[idempotencyHeader] ?? '';
+      const { tenant, isRepeat } = await tenants.createByOperator(
+        { name, plan, ownerId: account?.id },
+        actorOf(caller),
+        key === '' ? undefined : validKey(key),
+      );
+      const made = one(tenantRowFrom(await reports.tenant(tenant.id)));
+      return isRepeat ? new JsonReply(made, 201, replayed) : made;
     },
   });
 }

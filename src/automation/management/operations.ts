@@ -264,8 +264,6 @@ function trying({ dryRuns, manualRuns }: TriggerOperationParts): readonly Operat
       title: 'See what a payload would lead to',
       description: 'Runs the checks of a message on its first message. Calls no model and writes nothing.',
       access: tenantUser('triggers:update'),
-      // The dry run evaluates the tenant's expressions, as a message would.
-      rate: 'model-work',
       params: triggerParams,
       body: z.object({ payload: z.unknown().optional() }),
       output: oneShape(

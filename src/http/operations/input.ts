@@ -1,7 +1,10 @@
 import { z } from 'zod';
+import { PlatformError } from '../../kernel/errors.js';
 import type { Operation } from './operation.js';
 import { refuseMistypedParameters, refuseUnknownFields, refuseWithoutEffect } from './unknown-fields.js';
 import { validate } from './validate.js';
+
+const generalCodes: ReadonlySet<string> = new Set(['validation_error', 'missing_required_field']);
 
 type Query = Readonly<Record<string, string>>;
 
@@ -21,8 +24,19 @@ export function validBody(operation: Operation, body: unknown): unknown {
 /** The query as the operation's handler takes it; throws an error about the first parameter that is wrong. */
 export function validQuery({ query: schema, unknownFields }: Operation, query: Query): unknown {
   if (schema === undefined) return {};
-  if (unknownFields === 'refuse') refuseMistypedParameters(schema, query);
-  return validate(schema, query);
+  const refuseMistyped = () => {
+    if (unknownFields === 'refuse') refuseMistypedParameters(schema, query);
+  };
+  let valid: unknown;
+  try {
+    valid = validate(schema, query);
+  } catch (error) {
+    // A code that a parameter has of its own comes first: clients act on it.
+    if (error instanceof PlatformError && generalCodes.has(error.code)) refuseMistyped();
+    throw error;
+  }
+  refuseMistyped();
+  return valid;
 }
 
 /**

@@ -136,7 +136,7 @@ export function telemetryOperations({ store, time, version }: TelemetryParts): r
       name: 'telemetry.dashboard',
       path: `${root}/dashboard`,
       title: 'Dashboard data: totals, caches, fallbacks, models, hours, sources.',
-      description: 'Over more than 92 days only hours with calls are listed.',
+      description: 'Over more than 400 days only hours with calls are listed.',
       query: rangeQuery,
       output: oneShape(shapes.dashboard),
       async handle({ caller, query }: Asked<z.output<typeof rangeQuery>>) {

@@ -12,7 +12,7 @@ import { averageMs, errorsOf, failuresOf, groupsBy, hitRate, percent, type Share
 
 const topMax = 10;
 /** Over longer ranges only hours with calls are listed. */
-const filledDaysMax = 92;
+const filledDaysMax = 400;
 
 type Shape<Key extends keyof typeof shapes> = z.input<(typeof shapes)[Key]>;
 

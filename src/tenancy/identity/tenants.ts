@@ -11,7 +11,7 @@ import type { Plan, Role } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { type TenantSettings, tenantSettings } from '../../kernel/plans/index.js';
-import type { ChangeFeed, Store } from '../../infra/storage/index.js';
+import type { ChangeFeed, DirectoryTransaction, Store } from '../../infra/storage/index.js';
 import { announceMembership, announceTenant, settled } from './changes.js';
 import { insertMembership } from './memberships.store.js';
 import type { NewTenants } from './new-tenants.js';
@@ -23,8 +23,10 @@ import {
   findMadeBy,
   insertTenant,
   listTenants,
+  lockOperatorRequests,
   lockTenant,
   lockTenantInDirectory,
+  type NewTenantRequest,
   type OwnTenantRow,
   readTenant,
   type TenantChange,
@@ -61,11 +63,12 @@ export interface Tenants {
   listAll(): Promise<readonly TenantRow[]>;
   /** Makes a tenant without members: for the operator only. */
   createEmpty(name: string, plan: Plan, actor: string): Promise<TenantRow>;
-  /** The same with an owner, if one is given. */
+  /** The same with an owner, if one is given. A repeat with the same `Idempotency-Key` gets the first tenant. */
   createByOperator(
     tenant: { readonly name: string; readonly plan: Plan; readonly ownerId?: string | undefined },
     actor: string,
-  ): Promise<TenantRow>;
+    idempotencyKey?: string,
+  ): Promise<{ readonly tenant: TenantRow; readonly isRepeat: boolean }>;
   /** Changes plan and own figures; null removes a figure, a missing field stays. In force when it returns. */
   setPlan(tenantId: string, change: PlanChange, actor: string): Promise<TenantRow>;
 }
@@ -91,9 +94,23 @@ export function createTenants(dependencies: {
   readonly newTenants: NewTenants;
 }): Tenants {
   const { store, changes, random, newTenants } = dependencies;
-  const createByOperator: Tenants['createByOperator'] = async ({ name, plan, ownerId }, actor) => {
-    const { tenant, change } = await store.directory(async (tx) => {
-      const made = await insertTenant(tx, { id: random.uuid(), name, plan });
+  const createByOperator: Tenants['createByOperator'] = async (
+    { name, plan, ownerId },
+    actor,
+    idempotencyKey,
+  ) => {
+    const request =
+      idempotencyKey === undefined
+        ? undefined
+        : {
+            // The tenants of a deleted user have no maker either; their keys are others than the operator's.
+            key: digest(`operator ${idempotencyKey}`),
+            body: digest(JSON.stringify([name, plan, ownerId ?? null])),
+          };
+    const { tenant, isRepeat, change } = await store.directory(async (tx) => {
+      const known = await repeatOf(tx, null, request);
+      if (known !== null) return { tenant: known, isRepeat: true, change: undefined };
+      const made = await insertTenant(tx, { id: random.uuid(), name, plan, request });
       if (ownerId !== undefined)
         await insertMembership(tx, { tenantId: made.id, userId: ownerId, role: 'owner' });
       await recordAudit(tx, {
@@ -107,11 +124,12 @@ export function createTenants(dependencies: {
       });
       return {
         tenant: made,
+        isRepeat: false,
         change: ownerId === undefined ? undefined : await announceMembership(tx, made.id, ownerId),
       };
     });
     await settled(changes, change);
-    return tenant;
+    return { tenant, isRepeat };
   };
 
   return {
@@ -119,13 +137,8 @@ export function createTenants(dependencies: {
       const request =
         idempotencyKey === undefined ? undefined : { key: digest(idempotencyKey), body: digest(name) };
       const { tenant, change } = await store.directory(async (tx) => {
-        // Of two concurrent requests with a key the second waits here, and finds what the first made.
-        await lockUser(tx, userId);
-        const known = request === undefined ? null : await findMadeBy(tx, userId, request.key);
-        if (known !== null) {
-          if (!request?.body.equals(known.request_body)) throw new PlatformError('idempotency_key_reused');
-          return { tenant: { ...known, name }, change: undefined };
-        }
+        const known = await repeatOf(tx, userId, request);
+        if (known !== null) return { tenant: { ...known, name }, change: undefined };
         await newTenants.checkUser(tx, userId);
         await newTenants.countForAddress(tx, address);
         const made = await insertTenant(tx, {
@@ -186,7 +199,7 @@ export function createTenants(dependencies: {
 
     listAll: () => store.directory(listTenants),
 
-    createEmpty: (name, plan, actor) => createByOperator({ name, plan }, actor),
+    createEmpty: async (name, plan, actor) => (await createByOperator({ name, plan }, actor)).tenant,
     createByOperator,
 
     async setPlan(tenantId, { plan, settings }, actor) {
@@ -213,6 +226,24 @@ export function createTenants(dependencies: {
       return tenant;
     },
   };
+}
+
+/**
+ * What an earlier request with the same key made; null if there is none. Of two at once the second waits for the first.
+ * `userId`: null for the operator.
+ */
+async function repeatOf(
+  tx: DirectoryTransaction,
+  userId: string | null,
+  request: NewTenantRequest | undefined,
+): Promise<TenantRow | null> {
+  if (userId !== null) await lockUser(tx, userId);
+  if (request === undefined) return null;
+  if (userId === null) await lockOperatorRequests(tx);
+  const known = await findMadeBy(tx, userId, request.key);
+  if (known !== null && !request.body.equals(known.request_body))
+    throw new PlatformError('idempotency_key_reused');
+  return known;
 }
 
 function mergedSettings(before: TenantSettings, patch: PlanChange['settings']): TenantSettings {
