@@ -8,7 +8,7 @@ import {
   hasPendingInvite,
   type Invites,
 } from '../../tenancy/invites/index.js';
-import { KeyAdministration, revokeAllKeys, revokeKeysOf } from '../../tenancy/keys/index.js';
+import { KeyAdministration, revokeAllKeys, revokeKeysOf, roleNow } from '../../tenancy/keys/index.js';
 import { createMail, type Mail } from '../../infra/mail/index.js';
 import { createSealer, type Sealer } from '../../infra/sealing/index.js';
 import { createVault, type Vault } from '../../tenancy/vault/index.js';
@@ -74,6 +74,7 @@ export async function withManagement<Result>(
     const identity = await createIdentity(platform, {
       sealer,
       endAccess: { revokeKeys: revokeAllKeys, revokeKeysOf, cancelInvites: cancelAllInvites },
+      roleNow,
       mail,
       publicUrl: () => settings.publicUrl ?? '',
       registration: { policy: settings.registration, hasInvite: hasPendingInvite },

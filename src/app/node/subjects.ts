@@ -15,7 +15,7 @@ import { Spans, TenantLabels } from '../../infra/diagnostics/index.js';
 import { createExpressions } from '../../infra/expressions/index.js';
 import { createIdentity, identityTopics, namesOfUsers } from '../../tenancy/identity/index.js';
 import { cancelAllInvites, createInvites, hasPendingInvite } from '../../tenancy/invites/index.js';
-import { createKeys, namesOfKeys, revokeAllKeys, revokeKeysOf } from '../../tenancy/keys/index.js';
+import { createKeys, namesOfKeys, revokeAllKeys, revokeKeysOf, roleNow } from '../../tenancy/keys/index.js';
 import { KeptRequests } from '../../http/idempotency/index.js';
 import { createMail } from '../../infra/mail/index.js';
 import { createMailDomains } from '../../tenancy/mail-domains/index.js';
@@ -80,6 +80,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     outsideClient: outsideClientOf(settings),
     newTenantsPerAddress: settings.newTenantsPerAddress,
     endAccess: { revokeKeys: revokeAllKeys, revokeKeysOf, cancelInvites: cancelAllInvites },
+    roleNow,
     mail,
     publicUrl,
     registration: { policy: settings.registration, hasInvite: hasPendingInvite },

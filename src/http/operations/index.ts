@@ -54,7 +54,7 @@ export {
   rowsFor,
   textCursor,
 } from './paging.js';
-export { allows, type Permission, permissions, permissionsOf } from './permissions.js';
+export { allows, lacksPermission, type Permission, permissions, permissionsOf } from './permissions.js';
 export type { Admission, Admitted, Authenticator, Credentials, PublicKeyUse, WorkAhead } from './ports.js';
 export { boundsOf, dayMs, type Moment, momentText, type Range, rangeOf, rangeQuery } from './range.js';
 export type { RateFigures } from './rate-figures.js';

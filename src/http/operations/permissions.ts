@@ -1,4 +1,5 @@
 import type { Role } from '../../kernel/caller.js';
+import { PlatformError } from '../../kernel/errors.js';
 
 /**
  * The only table of permissions, for access tokens, API keys and MCP tools. An owner has every permission, an admin
@@ -103,6 +104,14 @@ const granted: Record<Role, ReadonlySet<Permission>> = {
 
 export function allows(role: Role, permission: Permission): boolean {
   return granted[role].has(permission);
+}
+
+/** The refusal of a role without the permission. */
+export function lacksPermission(role: Role, permission: Permission): PlatformError {
+  return new PlatformError('insufficient_permissions', {
+    message: `The role ${role} does not have the permission ${permission}.`,
+    details: { permission, role },
+  });
 }
 
 export function permissionsOf(role: Role): readonly Permission[] {

@@ -2,6 +2,7 @@ import {
   allows,
   type Admission,
   JsonReply,
+  lacksPermission,
   type Operation,
   type OperationRequest,
   type OperationTable,
@@ -157,10 +158,7 @@ function requirePermission(
   const { role } = caller;
   const { permission } = operation.access;
   if (permission === null || allows(role, permission)) return;
-  const refusal = new PlatformError('insufficient_permissions', {
-    message: `The role ${role} does not have the permission ${permission}.`,
-    details: { permission, role },
-  });
+  const refusal = lacksPermission(role, permission);
   return (async () => {
     await operation.refused?.({ caller, params, requestId }, refusal);
     throw refusal;

@@ -28,6 +28,7 @@ import { createSignInLimits } from './sign-in-limits.js';
 import { createSigningKeys, type SigningKeys } from './signing-keys.js';
 import { createSuspension, type Suspension } from './suspension.js';
 import { tenantOperations } from './tenant-operations.js';
+import type { RoleNow } from './standing.js';
 import { createTenants, type Tenants } from './tenants.js';
 import { createTokenFamilies } from './token-families.js';
 import { createVerification } from './verification.js';
@@ -42,19 +43,13 @@ export { settled, topics as identityTopics } from './changes.js';
 export { displayName, emailAddress, emailKeyOf, givenPassword, newPassword } from './fields.js';
 export { nameOf, namesOfUsers, signedInShape, type SignedIn } from './shapes.js';
 export { deletedUserName, type UserRow } from './users.store.js';
-export {
-  findMemberBy,
-  isMemberAddress,
-  isStillSignedIn,
-  namesInDirectory,
-  namesOf,
-  ownerMails,
-} from './members.store.js';
+export { findMemberBy, isMemberAddress, namesInDirectory, namesOf, ownerMails } from './members.store.js';
 export { accountPage } from './account-page.js';
 export { pageLink } from './account-mails.js';
 export type { RegistrationRule } from './registration.js';
 export type { VerifiedOwners } from './verified-owners.js';
 export type { EndAccess } from './account-taking.js';
+export { holdTenant, roleOfUser, type RoleNow } from './standing.js';
 export {
   type AccountOverview,
   findOverview,
@@ -85,6 +80,8 @@ export interface IdentityOptions {
   readonly newTenantsPerAddress?: number | undefined;
   /** How other subjects end what a tenant's former members hold, when an account is taken over. */
   readonly endAccess: EndAccess;
+  /** Looks again at the caller of a change of members, who may be a key. */
+  readonly roleNow: RoleNow;
   /** For mails about accounts. */
   readonly mail: Pick<Mail, 'queue' | 'wake'>;
   /** The base address of links in mails; known once the node listens. */
@@ -178,7 +175,13 @@ export async function createIdentity(
   const verifiedOwners = createVerifiedOwners({ store, isFresh, required: verifyEmail });
   const invitationMails = createInvitationMails({ store, nowMs, bounded: verifyEmail });
   const tenants = createTenants({ store, changes, random, newTenants });
-  const members = createMembers({ store, changes, endAccess: options.endAccess, nowMs });
+  const members = createMembers({
+    store,
+    changes,
+    endAccess: options.endAccess,
+    roleNow: options.roleNow,
+    nowMs,
+  });
   const suspension = createSuspension({ store, changes, nowMs });
   const memberships = createMemberships(store, isFresh);
   const signInOutside = createOutsideSignIn({ store, changes, endAccess: options.endAccess, nowMs });

@@ -15,11 +15,24 @@ const memberRow = z.object({
 
 export type MemberRow = z.output<typeof memberRow>;
 
-const roleRow = z.object({ role: z.enum(roles) });
-
 /** Every change of a tenant's members takes this lock first, so that such changes run one after the other. */
 export async function lockMembers(tx: TenantTransaction): Promise<void> {
   await tx.query(sql.unsafe`select 1 from tenants where id = ${tx.scope.tenantId} for update`);
+}
+
+const servedRow = z.object({ suspended: z.boolean(), deleting: z.boolean() });
+
+/**
+ * Changes of one tenant's members, keys and invitations run one after the other: a key that changes another, which
+ * changes the first, would otherwise block both. Rows that name the tenant are written meanwhile. Null if there is no
+ * such tenant.
+ */
+export function holdMembers(tx: TenantTransaction): Promise<z.output<typeof servedRow> | null> {
+  return tx.maybeOne(
+    sql.type(servedRow)`
+      select suspended_at is not null as suspended, deleting_at is not null as deleting
+      from tenants where id = ${tx.scope.tenantId} for no key update`,
+  );
 }
 
 export function listMembers(tx: TenantTransaction): Promise<readonly MemberRow[]> {
@@ -51,14 +64,6 @@ export async function ownerMails(tx: TenantTransaction, verifiedOnly: boolean): 
       order by u.email`,
   );
   return rows.map(({ email }) => email);
-}
-
-export async function roleOf(tx: TenantTransaction, userId: string): Promise<Role | undefined> {
-  const row = await tx.maybeOne(
-    sql.type(roleRow)`
-      select role from memberships where tenant_id = ${tx.scope.tenantId} and user_id = ${userId}`,
-  );
-  return row?.role;
 }
 
 export function countOwners(tx: TenantTransaction): Promise<number> {
@@ -97,21 +102,24 @@ export function isMemberAddress(tx: TenantTransaction, email: string): Promise<b
   );
 }
 
+const standingRow = z.object({ signed_in: z.boolean(), role: z.enum(roles).nullable() });
+
 /**
- * Whether the user's sign-in is still valid and the user still belongs to the tenant. Call it after writing what
- * outlives the sign-in, such as a key: a transaction that ends sign-ins has then either locked the tenant and revokes
- * it with the others, or has committed and is visible here. Without a family only the membership counts.
+ * Whether the user's sign-in is still valid, and the user's role in the tenant; null for a user who does not belong to it.
+ * A user of an outside issuer has no family, and is signed in unless the account was disabled.
  */
-export function isStillSignedIn(
+export function standingOf(
   tx: TenantTransaction,
   { userId, familyId }: { readonly userId: string; readonly familyId: string | undefined },
-): Promise<boolean> {
-  const signIn =
-    familyId === undefined ? sql.fragment`true` : sql.fragment`sign_in_is_live(${familyId}, ${userId})`;
-  return tx.exists(
-    sql.unsafe`
-      select 1 from memberships m
-      where m.tenant_id = ${tx.scope.tenantId} and m.user_id = ${userId} and ${signIn}`,
+): Promise<z.output<typeof standingRow>> {
+  const signedIn =
+    familyId === undefined
+      ? sql.fragment`not exists (select from users u where u.id = ${userId} and u.disabled_at is not null)`
+      : sql.fragment`sign_in_is_live(${familyId}, ${userId})`;
+  return tx.one(
+    sql.type(standingRow)`
+      select ${signedIn} as signed_in,
+        (select role from memberships where tenant_id = ${tx.scope.tenantId} and user_id = ${userId}) as role`,
   );
 }
 

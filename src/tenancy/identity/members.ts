@@ -2,7 +2,6 @@ import { recordAudit } from '../audit/index.js';
 import { actorOf, isAbove, type Role, type TenantCaller } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError } from '../../kernel/errors.js';
-import { allows } from '../../http/operations/index.js';
 import type { ChangeFeed, Store, TenantTransaction } from '../../infra/storage/index.js';
 import type { EndAccess } from './account-taking.js';
 import { announceKeyRevoked, announceMembership, settled } from './changes.js';
@@ -13,9 +12,9 @@ import {
   listMembers,
   lockMembers,
   type MemberRow,
-  roleOf,
   updateMember,
 } from './members.store.js';
+import type { RoleNow } from './standing.js';
 
 /**
  * The members of a tenant and their roles. Changes of one tenant's members run one after the other, under a lock of the
@@ -39,9 +38,30 @@ export function createMembers(dependencies: {
   readonly store: Store;
   readonly changes: ChangeFeed;
   readonly endAccess: Pick<EndAccess, 'revokeKeysOf'>;
+  readonly roleNow: RoleNow;
   readonly nowMs: () => number;
 }): Members {
-  const { store, changes, endAccess, nowMs } = dependencies;
+  const { store, changes, endAccess, roleNow, nowMs } = dependencies;
+
+  async function underLock(
+    tx: TenantTransaction,
+    caller: TenantCaller,
+    userId: string,
+  ): Promise<{ readonly target: MemberRow; readonly callersRole: Role }> {
+    await lockMembers(tx);
+    const callersRole = await roleNow(tx, caller, 'members:write', new Date(nowMs()));
+    const target = await findMember(tx, userId);
+    if (target === null) {
+      throw new PlatformError('not_found', { message: 'The tenant has no such member.' });
+    }
+    if (isAbove(target.role, callersRole)) {
+      throw new PlatformError('ROLE_ESCALATION_DENIED', {
+        message: `The role ${callersRole} cannot change or remove a member with the role ${target.role}, which is above it.`,
+      });
+    }
+    return { target, callersRole };
+  }
+
   return {
     list: (scope) => store.inTenant(scope, listMembers),
 
@@ -100,34 +120,6 @@ export function createMembers(dependencies: {
       return revoked;
     },
   };
-}
-
-async function underLock(
-  tx: TenantTransaction,
-  caller: TenantCaller,
-  userId: string,
-): Promise<{ readonly target: MemberRow; readonly callersRole: Role }> {
-  await lockMembers(tx);
-  // A key keeps its role; the nodes end its requests when it is revoked.
-  const callersRole = caller.kind === 'key' ? caller.role : await roleOf(tx, caller.userId);
-  // The caller was removed during this request.
-  if (callersRole === undefined) throw new PlatformError('tenant_not_found');
-  // The caller's role was lowered during this request and no longer has the permission that the endpoint checked.
-  if (!allows(callersRole, 'members:write'))
-    throw new PlatformError('insufficient_permissions', {
-      message: `The role ${callersRole} does not have the permission members:write.`,
-      details: { permission: 'members:write', role: callersRole },
-    });
-  const target = await findMember(tx, userId);
-  if (target === null) {
-    throw new PlatformError('not_found', { message: 'The tenant has no such member.' });
-  }
-  if (isAbove(target.role, callersRole)) {
-    throw new PlatformError('ROLE_ESCALATION_DENIED', {
-      message: `The role ${callersRole} cannot change or remove a member with the role ${target.role}, which is above it.`,
-    });
-  }
-  return { target, callersRole };
 }
 
 async function refuseLastOwner(tx: TenantTransaction): Promise<void> {

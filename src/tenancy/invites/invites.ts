@@ -1,21 +1,9 @@
 import { recordAudit } from '../audit/index.js';
-import {
-  actorOf,
-  isAbove,
-  type Role,
-  type TenantCaller,
-  type TenantUserCaller,
-} from '../../kernel/caller.js';
+import { actorOf, isAbove, type Role, type TenantCaller } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
-import {
-  hashOfToken,
-  isMemberAddress,
-  isStillSignedIn,
-  namesOf,
-  newToken,
-  type SecretRandom,
-} from '../identity/index.js';
+import { hashOfToken, isMemberAddress, namesOf, newToken, type SecretRandom } from '../identity/index.js';
+import { roleNow } from '../keys/index.js';
 import type { Mail } from '../../infra/mail/index.js';
 import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 import { joinMail } from './join-mail.js';
@@ -45,13 +33,6 @@ export function namelessInviter(id: string): string {
   return id === operatorAsInviter ? 'the operator of the installation' : keyAsInviter;
 }
 
-interface Inviter {
-  readonly id: string;
-  readonly actor: string;
-  /** Undefined for an inviter whose sign-in need not hold until the end. */
-  readonly signedIn?: TenantUserCaller | undefined;
-}
-
 export interface Invites {
   create(caller: TenantCaller, email: string, role: Role): Promise<InviteRow>;
   /** Any role; the operator stands above all of them. */
@@ -70,10 +51,17 @@ export function createInviteBook(dependencies: {
   readonly countMail: (tx: TenantTransaction, email: string) => Promise<void>;
 }): Invites {
   const { store, mail, random, nowMs, publicUrl, requireVerified, countMail } = dependencies;
-  async function make(scope: TenantScope, inviter: Inviter, email: string, role: Role): Promise<InviteRow> {
+  async function make(
+    scope: TenantScope,
+    by: TenantCaller | 'operator',
+    email: string,
+    role: Role,
+  ): Promise<InviteRow> {
     const token = newToken(random);
+    const inviterId = idOf(by);
     const invite = await store.inTenant(scope, async (tx) => {
       const now = nowMs();
+      if (by !== 'operator') await refuseRoleAboveNow(tx, by, role);
       await closeExpired(tx, new Date(now));
       if (await isMemberAddress(tx, email)) throw conflict('This address belongs to the tenant already.');
       if ((await countSince(tx, new Date(now - dayMs))) >= perDayMax) throw tooManyInvites(now);
@@ -82,22 +70,20 @@ export function createInviteBook(dependencies: {
         email,
         role,
         tokenHash: hashOfToken(token),
-        invitedBy: inviter.id,
+        invitedBy: inviterId,
         createdAt: new Date(now),
         expiresAt: new Date(now + lifetimeMs),
       });
       if (made === null) throw conflict('This address has a pending invitation.');
-      if (inviter.signedIn !== undefined && !(await isStillSignedIn(tx, inviter.signedIn)))
-        throw new PlatformError('invalid_token');
       // Near the end, because other tenants that invite the address wait for the count.
-      if (inviter.id !== operatorAsInviter) await countMail(tx, email);
-      const { tenant, user } = await namesOf(tx, inviter.id);
+      if (by !== 'operator') await countMail(tx, email);
+      const { tenant, user } = await namesOf(tx, inviterId);
       await mail.queue(tx, {
         tenantId: scope.tenantId,
         to: email,
         ...joinMail({
           tenant,
-          inviter: user ?? namelessInviter(inviter.id),
+          inviter: user ?? namelessInviter(inviterId),
           email,
           role,
           token,
@@ -107,7 +93,7 @@ export function createInviteBook(dependencies: {
       });
       await recordAudit(tx, {
         tenantId: scope.tenantId,
-        actor: inviter.actor,
+        actor: by === 'operator' ? by : actorOf(by),
         action: 'invite.created',
         subject: `invite:${made.id}`,
         details: { email, role },
@@ -118,32 +104,34 @@ export function createInviteBook(dependencies: {
     return invite;
   }
 
+  /** Throws unless the caller may still handle an invitation with this role. */
+  async function refuseRoleAboveNow(tx: TenantTransaction, caller: TenantCaller, role: Role): Promise<void> {
+    refuseRoleAbove(role, await roleNow(tx, caller, 'members:write', new Date(nowMs())));
+  }
+
   return {
     async create(caller, email, role) {
       const { scope } = caller;
-      if (isAbove(role, caller.role)) throw aboveCaller(role, caller.role);
+      refuseRoleAbove(role, caller.role);
       await requireVerified(scope, 'An invitation');
-      const actor = actorOf(caller);
-      const inviter =
-        caller.kind === 'key' ? { id: caller.keyId, actor } : { id: caller.userId, actor, signedIn: caller };
-      return make(scope, inviter, email, role);
+      return make(scope, caller, email, role);
     },
 
-    createByOperator: (scope, email, role) =>
-      make(scope, { id: operatorAsInviter, actor: 'operator' }, email, role),
+    createByOperator: (scope, email, role) => make(scope, 'operator', email, role),
 
     list: (scope) => store.inTenant(scope, (tx) => listPending(tx, new Date(nowMs()))),
 
     cancel: (caller, inviteId) =>
       store.inTenant(caller.scope, async (tx) => {
-        const { scope, role } = caller;
+        const { scope } = caller;
         const now = new Date(nowMs());
+        const role = await roleNow(tx, caller, 'members:write', now);
         const invite = await lockPending(tx, inviteId, now);
         if (invite === null)
           throw new PlatformError('not_found', {
             message: 'The invitation was not found, or is no longer pending.',
           });
-        if (isAbove(invite.role, role)) throw aboveCaller(invite.role, role);
+        refuseRoleAbove(invite.role, role);
         await cancelInvite(tx, inviteId, now);
         await recordAudit(tx, {
           tenantId: scope.tenantId,
@@ -165,8 +153,14 @@ function tooManyInvites(now: number): PlatformError {
   return tooManyRequests(perDayMax, { atMs: now + 3_600_000, nowMs: now, message });
 }
 
-function aboveCaller(role: Role, callersRole: Role): PlatformError {
-  return new PlatformError('ROLE_ESCALATION_DENIED', {
+function idOf(by: TenantCaller | 'operator'): string {
+  if (by === 'operator') return operatorAsInviter;
+  return by.kind === 'key' ? by.keyId : by.userId;
+}
+
+function refuseRoleAbove(role: Role, callersRole: Role): void {
+  if (!isAbove(role, callersRole)) return;
+  throw new PlatformError('ROLE_ESCALATION_DENIED', {
     message: `The role ${callersRole} cannot handle an invitation with the role ${role}, which is above it.`,
   });
 }

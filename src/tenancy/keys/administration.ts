@@ -1,12 +1,17 @@
 import type { Random, Time } from '../../../cluster/index.js';
 import { recordAudit } from '../audit/index.js';
 import type { Budget } from '../../kernel/budget.js';
-import type { Role } from '../../kernel/caller.js';
+import { actorOf, isAbove, type Role, type TenantCaller } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError } from '../../kernel/errors.js';
-import { cursorOfCreated, cutPage, optionalLimit, pageAsked, rowsFor } from '../../http/operations/index.js';
-import { findPlan, isStillSignedIn, type PlanOfTenant } from '../identity/index.js';
-import { limitsOf } from '../../kernel/plans/index.js';
+import {
+  cursorOfCreated,
+  cutPage,
+  optionalLimit,
+  pageAsked,
+  type Permission,
+  rowsFor,
+} from '../../http/operations/index.js';
 import { recordChange, type Store, type TenantTransaction } from '../../infra/storage/index.js';
 import { changeTopics } from './changes.js';
 import { type Creator, creatorsOf, idsOf } from './creators.js';
@@ -26,7 +31,9 @@ import {
   updateLimits,
   updateRate,
 } from './keys.store.js';
+import { rateMaxOf, tenantOf, withinPlan } from './plan-rate.js';
 import { type PublicUse, publicUseAfter, shownPrefixOf } from './public-use.js';
+import { roleNow } from './role-now.js';
 import type { KeyStatus } from './shapes.js';
 import { type Tier, tierOf } from './tiers.js';
 
@@ -58,8 +65,8 @@ export interface KeyChange {
   readonly publicUse?: Partial<PublicUse> | undefined;
 }
 
-/** The sign-in or the API key that makes a key. */
-export type KeyMaker = { readonly userId: string; readonly familyId: string } | { readonly keyId: string };
+/** Who makes and changes keys. The operator stands above all roles. */
+export type KeyManager = TenantCaller | 'operator';
 
 /** A key as its tenant sees it. */
 export interface KeyView extends KeyLimits {
@@ -89,7 +96,7 @@ export interface Page<Item> {
   readonly nextCursor: string | null | undefined;
 }
 
-/** Creates, lists, changes and revokes keys. The caller checks the permissions. */
+/** Creates, lists, changes and revokes keys. Each change looks at the permission of whoever makes it once more. */
 export class KeyAdministration {
   readonly #store: Store;
   readonly #time: Time;
@@ -101,11 +108,11 @@ export class KeyAdministration {
     this.#random = parts.random;
   }
 
-  /** `maker`: what the new key must not be made after; absent for the operator and for sign-ins elsewhere. */
-  create(scope: TenantScope, actor: string, request: KeyRequest, maker?: KeyMaker): Promise<CreatedKey> {
+  create(scope: TenantScope, by: KeyManager, request: KeyRequest): Promise<CreatedKey> {
     const shownPrefix = shownPrefixOf(request.prefix, request.publicUse ?? null);
     const made = makeKey(shownPrefix, this.#random);
-    return this.#store.inTenant(scope, async (tx) => {
+    return this.#changing(scope, by, 'keys:create', async (tx, actor, role) => {
+      if (role !== undefined) refuseRoleAbove(request.role, role);
       const max = rateMaxOf(await tenantOf(tx));
       const rpm = withinPlan(request.rateLimitPerMinute ?? max, max);
       if ((await countUnrevoked(tx)) >= unrevokedMax) {
@@ -130,7 +137,6 @@ export class KeyAdministration {
         expiresAt: days === null ? null : new Date(Math.ceil(now.getTime() + days * dayMs)),
       };
       await insertKey(tx, row);
-      if (maker !== undefined && !(await isStillValid(tx, maker))) throw new PlatformError('invalid_token');
       await this.#audit(tx, actor, 'key.created', row.id, {
         name: row.name,
         role: row.role,
@@ -138,7 +144,7 @@ export class KeyAdministration {
         expires_at: row.expiresAt?.toISOString() ?? null,
         ...shownLimits(row.limits),
       });
-      const { id, name, description, suffix, role, expiresAt } = row;
+      const { id, name, description, suffix, expiresAt } = row;
       return {
         id,
         name,
@@ -146,7 +152,7 @@ export class KeyAdministration {
         ...row.limits,
         prefix: shownPrefix,
         suffix,
-        role,
+        role: row.role,
         expiresAt,
         apiKey: made.apiKey,
         status: 'active',
@@ -198,11 +204,11 @@ export class KeyAdministration {
   /** Returns the rates before and after, and the number of the change that nodes receive. */
   changeRate(
     scope: TenantScope,
-    actor: string,
+    by: KeyManager,
     keyId: string,
     rpm: number,
   ): Promise<{ readonly before: number; readonly after: number; readonly change: number }> {
-    return this.#store.inTenant(scope, async (tx) => {
+    return this.#changing(scope, by, 'keys:write', async (tx, actor) => {
       const max = rateMaxOf(await tenantOf(tx));
       const row = await lockKey(tx, keyId);
       if (row === null) throw new PlatformError('not_found', { message: 'The API key was not found.' });
@@ -225,8 +231,8 @@ export class KeyAdministration {
   }
 
   /** Changes what the key may ask for and spend. Returns the number of the change that nodes receive. */
-  change(scope: TenantScope, actor: string, keyId: string, wanted: KeyChange): Promise<number> {
-    return this.#store.inTenant(scope, async (tx) => {
+  change(scope: TenantScope, by: KeyManager, keyId: string, wanted: KeyChange): Promise<number> {
+    return this.#changing(scope, by, 'keys:write', async (tx, actor) => {
       const row = await lockKey(tx, keyId);
       if (row === null) throw new PlatformError('not_found', { message: 'The API key was not found.' });
       if (row.revoked_at !== null) {
@@ -251,10 +257,10 @@ export class KeyAdministration {
 
   revoke(
     scope: TenantScope,
-    actor: string,
+    by: KeyManager,
     keyId: string,
   ): Promise<{ readonly revokedAt: Date; readonly change: number }> {
-    return this.#store.inTenant(scope, async (tx) => {
+    return this.#changing(scope, by, 'keys:write', async (tx, actor) => {
       const revokedAt = new Date(this.#time.wallMs());
       if (!(await markRevoked(tx, keyId, revokedAt))) {
         throw new PlatformError((await findKey(tx, keyId)) === null ? 'not_found' : 'revocation_failed');
@@ -266,6 +272,20 @@ export class KeyAdministration {
         subject: keyId,
       });
       return { revokedAt, change };
+    });
+  }
+
+  /** `role`: the one that a caller has now; undefined for the operator. */
+  #changing<Result>(
+    scope: TenantScope,
+    by: KeyManager,
+    permission: Permission,
+    change: (tx: TenantTransaction, actor: string, role: Role | undefined) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#store.inTenant(scope, async (tx) => {
+      if (by === 'operator') return change(tx, by, undefined);
+      const role = await roleNow(tx, by, permission, new Date(this.#time.wallMs()));
+      return change(tx, actorOf(by), role);
     });
   }
 
@@ -331,10 +351,13 @@ export class KeyAdministration {
   }
 }
 
-/** The lock orders the revocation of the making key before or after. */
-async function isStillValid(tx: TenantTransaction, maker: KeyMaker): Promise<boolean> {
-  if ('userId' in maker) return isStillSignedIn(tx, maker);
-  return (await lockKey(tx, maker.keyId))?.revoked_at === null;
+/** A key cannot have a higher role than whoever makes it. */
+export function refuseRoleAbove(role: Role, callersRole: Role): void {
+  if (!isAbove(role, callersRole)) return;
+  throw new PlatformError('ROLE_ESCALATION_DENIED', {
+    message: `The role ${callersRole} cannot create a key with the role ${role}.`,
+    details: { role, caller_role: callersRole },
+  });
 }
 
 function limitsFrom({ budget, allowedModels, allowedIps, publicUse }: KeyRequest): KeyLimits {
@@ -355,24 +378,6 @@ function shownLimits({ budget, allowedModels, allowedIps, publicUse }: KeyLimits
 function statusOf(row: KeyRow, wallMs: number): KeyStatus {
   if (row.revoked_at !== null) return 'revoked';
   return row.expires_at !== null && row.expires_at.getTime() <= wallMs ? 'expired' : 'active';
-}
-
-async function tenantOf(tx: TenantTransaction): Promise<PlanOfTenant> {
-  const tenant = await findPlan(tx);
-  if (tenant === null) throw new PlatformError('tenant_not_found');
-  return tenant;
-}
-
-function rateMaxOf({ plan, settings }: PlanOfTenant): number {
-  return limitsOf(plan, settings).keyRpmMax;
-}
-
-function withinPlan(rpm: number, max: number): number {
-  if (rpm <= max) return rpm;
-  throw new PlatformError('plan_limit_exceeded', {
-    message: `The plan allows a key at most ${max} requests per minute. Choose a lower value, or change the plan.`,
-    details: { limit: max, requested: rpm },
-  });
 }
 
 /** 128 random bits in the form of a UUID of version 4. */

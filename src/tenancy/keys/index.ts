@@ -29,6 +29,7 @@ export { revokeAllKeys, revokeKeysOf } from './keys.store.js';
 export { type KeyPrefix, keyPrefixes } from './key-text.js';
 export { makeVisitorSecret } from './public-use.js';
 export type { KeyRules } from './key-rules.js';
+export { roleNow } from './role-now.js';
 export type { EndedKey, EndedKeyListener } from './revocations.js';
 export { type KeyStatus, operatorKey } from './shapes.js';
 export { type Tier, tierOf } from './tiers.js';

@@ -158,6 +158,15 @@ export function lockKey(tx: TenantTransaction, keyId: string): Promise<z.output<
     where tenant_id = ${tx.scope.tenantId} and id = ${keyId} for update`);
 }
 
+const held = keyRow.pick({ role: true, revoked_at: true, expires_at: true });
+
+/** Keeps the key from being revoked until the transaction ends. */
+export function holdKey(tx: TenantTransaction, keyId: string): Promise<z.output<typeof held> | null> {
+  return tx.maybeOne(sql.type(held)`
+    select role, revoked_at, expires_at from api_keys
+    where tenant_id = ${tx.scope.tenantId} and id = ${keyId} for share`);
+}
+
 export async function updateRate(tx: TenantTransaction, keyId: string, rpm: number): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     update api_keys set rate_limit_per_minute = ${rpm}

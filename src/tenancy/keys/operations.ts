@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { actorOf, isAbove, type TenantCaller } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
 import {
   allows,
   declare,
   done,
   doneShape,
+  lacksPermission,
   one,
   oneShape,
   type Operation,
@@ -15,7 +15,7 @@ import {
   tenantUser,
 } from '../../http/operations/index.js';
 import { StoreError } from '../../infra/storage/index.js';
-import type { KeyAdministration, KeyMaker, KeyView } from './administration.js';
+import { type KeyAdministration, type KeyView, refuseRoleAbove } from './administration.js';
 import {
   changedRate,
   createdKey,
@@ -79,20 +79,10 @@ function createKey({ administration, report }: KeyOperationParts): Operation {
       'creation_failed',
     ],
     async handle({ caller, body }) {
-      if (!allows(caller.role, 'keys:create')) {
-        throw new PlatformError('insufficient_permissions', {
-          message: `The role ${caller.role} does not have the permission keys:create.`,
-          details: { permission: 'keys:create', role: caller.role },
-        });
-      }
-      if (isAbove(body.role, caller.role)) {
-        throw new PlatformError('ROLE_ESCALATION_DENIED', {
-          message: `The role ${caller.role} cannot create a key with the role ${body.role}.`,
-          details: { role: body.role, caller_role: caller.role },
-        });
-      }
+      if (!allows(caller.role, 'keys:create')) throw lacksPermission(caller.role, 'keys:create');
+      refuseRoleAbove(body.role, caller.role);
       const key = await administration
-        .create(caller.scope, actorOf(caller), body, makerOf(caller))
+        .create(caller.scope, caller, body)
         .catch((error: unknown) => creationFailed(error, report));
       const shown = {
         id: key.id,
@@ -119,12 +109,6 @@ function creationFailed(error: unknown, report: KeyOperationParts['report']): ne
     throw new PlatformError('service_unavailable', { retryAfterSeconds: 1, cause: error });
   }
   throw new PlatformError('creation_failed', { cause: error });
-}
-
-function makerOf(caller: TenantCaller): KeyMaker | undefined {
-  if (caller.kind === 'key') return { keyId: caller.keyId };
-  const { userId, familyId } = caller;
-  return familyId === undefined ? undefined : { userId, familyId };
 }
 
 /** What the list and the detail of a key share. */
@@ -237,7 +221,7 @@ function changeRate({ administration, settled }: KeyOperationParts): Operation {
     async handle({ caller, params, body }) {
       const { before, after, change } = await administration.changeRate(
         caller.scope,
-        actorOf(caller),
+        caller,
         params.keyId,
         body.rateLimitPerMinute,
       );
@@ -275,7 +259,7 @@ function changeKey({ administration, settled, flushUse }: KeyOperationParts): Op
         ...(body.agent_ids !== undefined && { agentIds: body.agent_ids }),
       };
       const wanted = { description, budget, allowedModels, allowedIps, publicUse };
-      await settled(await administration.change(caller.scope, actorOf(caller), keyId, wanted));
+      await settled(await administration.change(caller.scope, caller, keyId, wanted));
       await flushUse();
       return one(detailOf(await administration.detail(caller.scope, keyId), caller.scope.tenantId));
     },
@@ -296,7 +280,7 @@ function revokeKey({ administration, settled }: KeyOperationParts): Operation {
     output: doneShape.extend({ revoked_at: z.iso.datetime() }),
     errors: ['not_found', 'revocation_failed'],
     async handle({ caller, params }) {
-      const { revokedAt, change } = await administration.revoke(caller.scope, actorOf(caller), params.keyId);
+      const { revokedAt, change } = await administration.revoke(caller.scope, caller, params.keyId);
       await settled(change);
       return { ...done('The API key is revoked.'), revoked_at: revokedAt.toISOString() };
     },

@@ -14,7 +14,7 @@ import { createSealer, type Sealer } from '../../../src/infra/sealing/index.js';
 import { type ChangeFeed, openChangeFeed, openStore, type Store } from '../../../src/infra/storage/index.js';
 import { createMail } from '../../../src/infra/mail/index.js';
 import { cancelAllInvites, hasPendingInvite } from '../../../src/tenancy/invites/index.js';
-import { revokeAllKeys, revokeKeysOf } from '../../../src/tenancy/keys/index.js';
+import { revokeAllKeys, revokeKeysOf, roleNow } from '../../../src/tenancy/keys/index.js';
 import { type Api, apiAt } from '../clients/api.js';
 import { startEdge } from './edge.js';
 
@@ -85,6 +85,7 @@ export async function startIdentityNode(
     sealer,
     passwords: cheapPasswords,
     endAccess: { revokeKeys: revokeAllKeys, revokeKeysOf, cancelInvites: cancelAllInvites },
+    roleNow,
     mail,
     publicUrl: () => publicUrl,
     registration: { policy: 'open', hasInvite: hasPendingInvite },

@@ -1,5 +1,6 @@
 // One node's keys and quota behind a real edge on a real database. The test chooses the signed-in user: a bearer token
-// `<role>:<name>` is that user, with that role in every tenant.
+// `<role>:<name>` is that user, who becomes a member with that role of each tenant that a request names.
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { systemRandom, systemTime } from '../../../cluster/index.js';
@@ -49,6 +50,7 @@ export async function startKeysNode(databaseUrl: string, { feedUrl = databaseUrl
   const time = systemTime;
   const report = (attempted: string, error: unknown): void => void problems.push({ attempted, error });
   const problems: { attempted: string; error: unknown }[] = [];
+  const bearers = new Map<string, string>();
   const store = await openStore({ databaseUrl });
   const reads = openHotReads({ databaseUrl, time: systemTime });
   const feed = await openChangeFeed({
@@ -65,8 +67,13 @@ export async function startKeysNode(databaseUrl: string, { feedUrl = databaseUrl
     openAttempts: (scope) => openAttempts(store, scope),
   });
   const authenticator = createAuthenticator({
-    verifyToken: (bearer) => ({ userId: bearer, familyId: undefined, expiresAtMs: Number.MAX_SAFE_INTEGER }),
-    membershipOf: (userId, tenantId) => membership(store, userId, tenantId),
+    verifyToken: (bearer) => {
+      const userId = idOfUser(bearer);
+      bearers.set(userId, bearer);
+      return { userId, familyId: undefined, expiresAtMs: Number.MAX_SAFE_INTEGER };
+    },
+    membershipOf: (userId, tenantId) =>
+      membership(store, { userId, bearer: bearers.get(userId) ?? '' }, tenantId),
     authenticateKey: keys.authenticateKey,
     authenticateKeyToken: keys.authenticateKeyToken,
     authenticateVisitor: keys.authenticateVisitor,
@@ -136,16 +143,33 @@ export type KeysNode = Awaited<ReturnType<typeof startKeysNode>>;
 
 const tenantRow = z.object({ plan: z.enum(plans), settings: tenantSettings });
 
-async function membership(store: Store, userId: string, tenantId: string | undefined) {
-  const role = roles.find((one) => userId.startsWith(`${one}:`));
-  const tenant =
-    tenantId === undefined
-      ? null
-      : await store.directory((tx) =>
-          tx.maybeOne(sql.type(tenantRow)`select plan, settings from tenants where id = ${tenantId}`),
-        );
-  if (role === undefined || tenant === null || tenantId === undefined)
-    throw new PlatformError('tenant_not_found');
+/** The id of the user with this bearer token, the same on all nodes. */
+export function idOfUser(bearer: string): string {
+  const digits = createHash('sha256').update(bearer).digest('hex');
+  return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-4${digits.slice(13, 16)}-8${digits.slice(17, 20)}-${digits.slice(20, 32)}`;
+}
+
+async function membership(
+  store: Store,
+  { userId, bearer }: { readonly userId: string; readonly bearer: string },
+  tenantId: string | undefined,
+) {
+  const role = roles.find((one) => bearer.startsWith(`${one}:`));
+  if (role === undefined || tenantId === undefined) throw new PlatformError('tenant_not_found');
+  const tenant = await store.directory(async (tx) => {
+    const found = await tx.maybeOne(
+      sql.type(tenantRow)`select plan, settings from tenants where id = ${tenantId}`,
+    );
+    if (found === null) return null;
+    await tx.query(sql.typeAlias('nothing')`
+      insert into users (id, email, name) values (${userId}, ${`${userId}@example.com`}, ${bearer})
+      on conflict do nothing`);
+    await tx.query(sql.typeAlias('nothing')`
+      insert into memberships (tenant_id, user_id, role) values (${tenantId}, ${userId}, ${role})
+      on conflict do nothing`);
+    return found;
+  });
+  if (tenant === null) throw new PlatformError('tenant_not_found');
   return { scope: tenantScope(tenantId), role, limits: limitsOf(tenant.plan, tenant.settings) };
 }
 

@@ -6,6 +6,7 @@ import { databaseOfFile } from '../../../support/database/database.js';
 import {
   type Answer,
   dataOf,
+  idOfUser,
   itemsOf,
   type KeysNode,
   newKey,
@@ -162,7 +163,7 @@ test('a key shows its detail with its tenant, and unknown and foreign ids get 40
       status: 'active',
       role: 'editor',
       rate_limit_per_minute: 40,
-      created_by: { id: null, name: 'user' },
+      created_by: { id: idOfUser('admin:someone'), name: 'admin:someone' },
       calculated_tier: 'basic',
       expires_at: null,
       total_requests: 0,
