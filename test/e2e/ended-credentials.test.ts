@@ -3,6 +3,7 @@ import { startTestNode, type TenantNode } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { register } from '../support/builders/tenants.js';
+import { RawConnection } from '../support/clients/raw-http.js';
 
 const shared = sharedNode(test);
 
@@ -77,4 +78,65 @@ test('an expiring key ends its open stream', async (t) => {
   node.passMs(61_000);
   await eventually(() => stream.broken);
   t.false(other.broken || other.ended, 'a stream of another key goes on');
+});
+
+/** A request whose body's last bytes come once the callback has run, and its answer. */
+async function inTwoParts(
+  t: ExecutionContext,
+  node: TenantNode,
+  request: {
+    readonly path: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: object;
+  },
+  meanwhile: () => Promise<void>,
+): Promise<string> {
+  const body = JSON.stringify(request.body);
+  const given = { Host: 'x', 'Content-Type': 'application/json', ...request.headers };
+  const lines = Object.entries(given).map(([name, value]) => `${name}: ${value}\r\n`);
+  const connection = new RawConnection(t, Number(new URL(node.client.baseUrl).port)).send(
+    `POST ${request.path} HTTP/1.1\r\n${lines.join('')}Content-Length: ${body.length}\r\n\r\n${body.slice(0, -3)}`,
+  );
+  await meanwhile();
+  connection.send(body.slice(-3));
+  await connection.answered(request.path);
+  return connection.received;
+}
+
+test('an invitation whose last bytes come after the end of its key is not sent', async (t) => {
+  const node = await shared.tenant(t);
+  const { access_token: token, tenant_id: tenant } = node.bootstrap;
+  const path = `/api/tenants/${tenant}/invites`;
+  const invite = { email: 'somebody@example.com', role: 'admin' };
+  for (const way of ['rest', 'mcp'] as const) {
+    const made = await node.client.call('POST', '/api/keys', {
+      token,
+      tenant,
+      body: { name: 'short-lived' },
+    });
+    const { api_key: key, id } = made.json.data;
+    const acting = await node.client.call('POST', '/api/auth/token', { key });
+    const call = { name: 'create_invite', arguments: invite };
+    const request =
+      way === 'rest'
+        ? { path, headers: { Authorization: `Bearer ${acting.json.data.access_token}` }, body: invite }
+        : {
+            path: '/mcp',
+            headers: { 'X-Api-Key': key, Accept: 'application/json, text/event-stream' },
+            body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: call },
+          };
+    const answer = await inTwoParts(t, node, request, async () => {
+      // One use is the exchange for the token; the other, that this request has been authenticated.
+      await eventually(
+        async () =>
+          (await node.client.call('GET', `/api/keys/${id}`, { token, tenant })).json.data.total_requests ===
+          2,
+        { what: 'the use of the key' },
+      );
+      t.is((await node.client.call('DELETE', `/api/keys/${id}`, { token, tenant })).status, 200);
+    });
+    t.regex(answer, /^HTTP\/1\.1 401 /, way);
+    t.true(answer.includes(way === 'rest' ? '"invalid_token"' : '"invalid_api_key"'), answer);
+    t.is((await node.client.call('GET', path, { token })).json.count, 0, way);
+  }
 });

@@ -6,7 +6,7 @@ import type { Change, ChangeFeed } from '../../infra/storage/index.js';
 
 /**
  * Ends a stream together with its credential: a revoked or expired key, a user that signed out, a member that left. The
- * streams of a suspended tenant or a disabled user end with an error event.
+ * streams of a suspended tenant or of a disabled user end with an error event.
  * Returns a function that stops listening for these changes.
  */
 export function endStreamsWithCredentials(
@@ -21,7 +21,7 @@ export function endStreamsWithCredentials(
   ): (() => void) =>
     feed.subscribe(topic, {
       onChange: (change) =>
-        streams.cut(ownerOf(change), refusal === undefined ? undefined : new PlatformError(refusal)),
+        streams.cut(ownerOf(change), refusal === undefined ? {} : { refusal: new PlatformError(refusal) }),
       onDropEverything: () => streams.cutAll(),
     });
   const unsubscribes = [

@@ -5,9 +5,7 @@ import type { RequestSpan } from '../../infra/diagnostics/index.js';
 import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
 import {
   type Admission,
-  allows,
   type Authenticator,
-  type Credentials,
   type Dialect,
   envelope,
   JsonReply,
@@ -26,8 +24,10 @@ import { dialectOf } from './error-forms.js';
 import type { Exchange, HeaderList, ReplyHead, RequestHead } from './exchange.js';
 import type { Incoming } from './incoming.js';
 import type { OpenStreams } from './open-streams.js';
+import { refuseOtherTenant, withoutPermission } from './permitted.js';
 import { parseQuery } from './query.js';
 import { bodyOf } from './request-body.js';
+import { figuresOfRefusal } from './refusal-figures.js';
 import { RequestView } from './request-view.js';
 import { closeCodes, OpenSocket } from './sockets.js';
 
@@ -78,7 +78,12 @@ export class Pipeline {
 
   #run(incoming: Incoming): void {
     const { operation, exchange } = incoming;
-    const progress: Progress = { caller: undefined, figures: undefined, span: incoming.span };
+    const progress: Running = {
+      caller: undefined,
+      figures: undefined,
+      span: incoming.span,
+      mark: this.#parts.streams.mark,
+    };
     const fail = (error: unknown): void => {
       // Refused before `admitModelWork`: the work that was counted ahead does not start.
       progress.ahead?.refund();
@@ -87,13 +92,15 @@ export class Pipeline {
     };
     try {
       const reading = this.#beginBody(operation, exchange);
-      const done = whenReady(this.#admit(incoming, progress, reading !== undefined), (caller) =>
-        whenReady(reading?.bytes, (bytes) => {
-          const request = this.#validated(incoming, caller, bytes);
-          return whenReady(this.#admitModelWork(operation, caller, progress), () =>
-            whenReady(operation.handle(request), (answer) => this.#reply(incoming, progress, answer)),
-          );
-        }),
+      const done = whenReady(this.#admit(incoming, progress, reading !== undefined), (admitted) =>
+        whenReady(reading?.bytes, (bytes) =>
+          whenReady(this.#callerNow(incoming, progress, admitted), (caller) => {
+            const request = this.#validated(incoming, caller, bytes);
+            return whenReady(this.#admitModelWork(operation, caller, progress), () =>
+              whenReady(operation.handle(request), (answer) => this.#reply(incoming, progress, answer)),
+            );
+          }),
+        ),
       );
       if (!isReady(done)) done.catch(fail);
     } catch (error) {
@@ -108,19 +115,16 @@ export class Pipeline {
     return { bytes: exchange.readBody(operation.bodyRules, this.#parts.bodyBudget) };
   }
 
-  #admit(incoming: Incoming, progress: Progress, hasBody: boolean): Ready<Caller> {
-    const { operation, credentials, exchange } = incoming;
-    const found = this.#parts.authenticator.authenticate(credentials, operation.access);
-    const admitted = whenReady(found, (caller) => {
-      progress.caller = caller;
-      return whenReady(this.#parts.admission.admitRequest(caller, operation.rate), (first) => {
+  #admit(incoming: Incoming, progress: Running, hasBody: boolean): Ready<Caller> {
+    const { operation, exchange } = incoming;
+    const admitted = whenReady(this.#authenticated(incoming, progress), (caller) =>
+      whenReady(this.#parts.admission.admitRequest(caller, operation.rate), (first) => {
         progress.figures = first.figures;
         progress.ahead = first.ahead;
         if (first.refusal !== undefined) throw first.refusal;
-        refuseOtherTenant(credentials, caller);
-        return whenReady(this.#refuseWithoutPermission(incoming, caller), () => caller);
-      });
-    });
+        return this.#permitted(incoming, caller);
+      }),
+    );
     if (!isReady(admitted) && hasBody) {
       exchange.pause();
       // Also after a refusal: the connection stays open, and a paused one would never read its next request.
@@ -128,6 +132,29 @@ export class Pipeline {
       admitted.then(resume, resume);
     }
     return admitted;
+  }
+
+  #authenticated({ credentials, operation }: Incoming, progress: Running): Ready<Caller> {
+    return whenReady(this.#parts.authenticator.authenticate(credentials, operation.access), (caller) => {
+      progress.caller = caller;
+      return caller;
+    });
+  }
+
+  /**
+   * The caller once the request has waited for its admission and its body. If something that the caller depends on ended
+   * meanwhile, the credential is looked up again: the request is refused, or goes on with the caller's present role.
+   */
+  #callerNow(incoming: Incoming, progress: Running, caller: Caller): Ready<Caller> {
+    const { streams } = this.#parts;
+    if (streams.endedSince(progress.mark, caller) === undefined) return caller;
+    progress.mark = streams.mark;
+    return whenReady(this.#authenticated(incoming, progress), (now) => this.#permitted(incoming, now));
+  }
+
+  #permitted(incoming: Incoming, caller: Caller): Ready<Caller> {
+    refuseOtherTenant(incoming.credentials, caller);
+    return whenReady(this.#refuseWithoutPermission(incoming, caller), () => caller);
   }
 
   /** Where a refused attempt is an audit entry, the entry is committed before the answer. */
@@ -167,7 +194,7 @@ export class Pipeline {
     return new RequestView(incoming, caller, params, query, body, noBytes);
   }
 
-  #reply(incoming: Incoming, progress: Progress, answer: unknown): Ready<void> {
+  #reply(incoming: Incoming, progress: Running, answer: unknown): Ready<void> {
     const { operation, exchange } = incoming;
     if (answer instanceof SocketReply) return this.#socket(incoming, progress, answer);
     // A HEAD request gets no body to stream.
@@ -203,7 +230,7 @@ export class Pipeline {
   async #stream(
     operation: Operation,
     exchange: Exchange,
-    progress: Progress,
+    progress: Running,
     answer: StreamReply,
   ): Promise<void> {
     const writer = exchange.openStream(
@@ -211,9 +238,9 @@ export class Pipeline {
       this.#head(exchange, progress, answer.contentType, answer.headers),
       answer.opening,
     );
-    const unfollow = this.#parts.streams.follow(progress.caller, {
-      cut: (refusal) => exchange.cut(refusal === undefined ? '' : answer.refusal?.(refusal)),
-    });
+    const cut = (refusal?: PlatformError): void =>
+      exchange.cut(refusal === undefined ? '' : answer.refusal?.(refusal));
+    const unfollow = this.#parts.streams.follow(progress.caller, { cut }, progress.mark);
     let failure: unknown;
     try {
       exchange.end((await answer.run(writer)) ?? '');
@@ -235,7 +262,7 @@ export class Pipeline {
 
   async #socket(
     { operation, exchange, handshake }: Incoming,
-    progress: Progress,
+    progress: Running,
     answer: SocketReply,
   ): Promise<void> {
     if (handshake === undefined)
@@ -246,7 +273,7 @@ export class Pipeline {
     // A client that has left meanwhile opens no socket, but the handler is told like for any other.
     if (exchange.over) socket.closed();
     else exchange.upgrade(handshake, this.#head(exchange, progress, jsonType, noHeaders), socket);
-    const unfollow = this.#parts.streams.follow(progress.caller, socket);
+    const unfollow = this.#parts.streams.follow(progress.caller, socket, progress.mark);
     this.#parts.sockets.add(socket);
     let failure: unknown;
     try {
@@ -337,21 +364,6 @@ function challenged({ challenge }: Operation, error: unknown): unknown {
   });
 }
 
-/** A key belongs to one tenant; a tenant in the request must be the same. Refused requests of a key count too. */
-function refuseOtherTenant({ tenantId }: Credentials, caller: Caller): void {
-  if (caller.kind !== 'key' || tenantId === undefined) return;
-  if (tenantId.toLowerCase() !== caller.scope.tenantId) throw new PlatformError('tenant_not_found');
-}
-
-function withoutPermission({ access }: Operation, caller: Caller): PlatformError | undefined {
-  const { permission } = access;
-  if (permission === null || !('role' in caller) || allows(caller.role, permission)) return undefined;
-  return new PlatformError('insufficient_permissions', {
-    message: `The role ${caller.role} does not have the permission ${permission}.`,
-    details: { permission, role: caller.role },
-  });
-}
-
 interface Progress {
   readonly span?: RequestSpan | undefined;
   caller: Caller | undefined;
@@ -359,23 +371,15 @@ interface Progress {
   ahead?: WorkAhead | undefined;
 }
 
+interface Running extends Progress {
+  /** Taken before the request was authenticated. */
+  mark: number;
+}
+
 const clientClosed = { errorCode: 'client_closed', spelledCode: 'client_closed' } as const;
 const jsonType = 'application/json; charset=utf-8';
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 const noBytes = new Uint8Array(0);
-
-/** A separate window (failed sign-ins) and the monthly quota report their own figures when they refuse. */
-function figuresOfRefusal({ code, details }: PlatformError): RateFigures | undefined {
-  if (code !== 'rate_limit_exceeded' && code !== 'quota_exceeded') return undefined;
-  const { limit, remaining = 0, reset = secondsAt(details?.['reset_date']) } = details ?? {};
-  return typeof limit === 'number' && typeof remaining === 'number' && typeof reset === 'number'
-    ? { limit, remaining, reset }
-    : undefined;
-}
-
-function secondsAt(moment: unknown): number | undefined {
-  return typeof moment === 'string' ? Math.ceil(Date.parse(moment) / 1_000) : undefined;
-}
 
 function validParams(operation: Operation, params: unknown): unknown {
   const result = operation.params?.safeParse(params);

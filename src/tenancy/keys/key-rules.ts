@@ -23,14 +23,19 @@ export function rangeFrom(text: string): AddressRange | null {
   return ipaddr.isValidCIDR(whole) ? ipaddr.parseCIDR(whole) : null;
 }
 
+export function rangesFrom(texts: readonly string[]): readonly AddressRange[] {
+  return texts.map(rangeFrom).filter((range) => range !== null);
+}
+
+export function holdsAddress(ranges: readonly AddressRange[], address: string): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  const client = ipaddr.process(address);
+  return ranges.some(([base, bits]) => client.kind() === base.kind() && client.match([base, bits] as never));
+}
+
 /** Throws `address_not_allowed` unless one of the ranges holds the client's address. */
 export function requireAddress(ranges: readonly AddressRange[], address: string): void {
-  if (ipaddr.isValid(address)) {
-    const client = ipaddr.process(address);
-    for (const [base, bits] of ranges) {
-      if (client.kind() === base.kind() && client.match([base, bits] as never)) return;
-    }
-  }
+  if (holdsAddress(ranges, address)) return;
   throw new PlatformError('address_not_allowed', {
     message: `This API key may not be used from the address ${address}. Use an address of its allowed_ips.`,
     details: { address },

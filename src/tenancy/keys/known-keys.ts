@@ -11,7 +11,7 @@ import type { PublicKeyUse } from '../../http/operations/index.js';
 import { publicUseOf } from './keys.store.js';
 import { StoreError } from '../../infra/storage/index.js';
 import { hashOf, isWellFormed, isWellFormedPublic } from './key-text.js';
-import { type AddressRange, type KeyRules, rangeFrom, requireAddress } from './key-rules.js';
+import { type AddressRange, type KeyRules, rangesFrom, requireAddress } from './key-rules.js';
 import { type PublicUse, requireOrigin, visitorOf } from './public-use.js';
 import type { FoundKey } from './lookup.store.js';
 
@@ -19,7 +19,7 @@ import type { FoundKey } from './lookup.store.js';
  * A cache of recently used keys, by their hash, so that a request needs no query.
  *
  * Entries are used only while the change feed is fresh. Each change drops its entries; a load that was running during a
- * drop is used but not cached, since it may have read the old row. Unknown hashes are cached for a few seconds in a
+ * drop is used but not cached, since it may have read the old row; the server looks the key up again if it ended meanwhile. Unknown hashes are cached for a few seconds in a
  * separate cache, so that a repeated wrong key neither reaches the store each time nor evicts real keys. Hashes come
  * from 160 random bits, so no key that is made later is among them.
  */
@@ -255,7 +255,7 @@ function knownFrom(hash: string, found: FoundKey): KnownKey {
     quotaLimit: found.quota_limit,
     expiresAtMs: found.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
     rules: { allowedModels: found.allowed_models, budget: found.budget },
-    allowedRanges: found.allowed_ips?.map(rangeFrom).filter((range) => range !== null) ?? null,
+    allowedRanges: found.allowed_ips === null ? null : rangesFrom(found.allowed_ips),
     publicUse: publicUseOf(found),
     suspended: found.suspended,
     deleting: found.deleting,

@@ -26,7 +26,7 @@ export function keyCaller(role: KeyCaller['role']): KeyCaller {
 }
 
 /** Admits everybody and counts nothing: the tests are about the edge, not the subjects behind it. */
-const openAdmission: Admission = {
+export const openAdmission: Admission = {
   admitRequest: () => ({ figures: { limit: 10, remaining: 9, reset: 1 } }),
   admitModelWork: () => ({ figures: { limit: 10, remaining: 9, reset: 1 } }),
   figuresOfAddress: () => ({ limit: 120, remaining: 120, reset: 1 }),
