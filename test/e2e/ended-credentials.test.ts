@@ -140,3 +140,21 @@ test('an invitation whose last bytes come after the end of its key is not sent',
     t.is((await node.client.call('GET', path, { token })).json.count, 0, way);
   }
 });
+
+test("restricting a key's addresses ends its open streams from the others", async (t) => {
+  const node = await shared.tenant(t);
+  const { access_token: token, tenant_id: tenant } = node.bootstrap;
+  const made = await node.client.call('POST', '/api/keys', { token, tenant, body: { name: 'a key' } });
+  const { api_key: key, id } = made.json.data;
+  const from = (address: string) =>
+    openStream(t, node, '/api/v3/llm/public/call', { 'x-api-key': key, 'x-forwarded-for': address });
+  const [kept, other] = [await from('203.0.113.7'), await from('198.51.100.1')];
+  const patch = (body: object) => node.client.call('PATCH', `/api/keys/${id}`, { token, tenant, body });
+  t.is((await patch({ description: 'another' })).status, 200);
+  t.is((await patch({ allowed_ips: ['203.0.113.0/24', '198.51.100.0/24'] })).status, 200);
+  t.false(other.broken || other.ended, 'its address is allowed');
+  t.is((await patch({ allowed_ips: ['203.0.113.0/24'] })).status, 200);
+  await eventually(() => other.broken);
+  t.true(other.text.includes('address_not_allowed'), other.text.slice(-500));
+  t.false(kept.broken || kept.ended, 'its address is allowed');
+});

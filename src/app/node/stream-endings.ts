@@ -6,12 +6,12 @@ import type { Change, ChangeFeed } from '../../infra/storage/index.js';
 
 /**
  * Ends a stream together with its credential: a revoked or expired key, a user that signed out, a member that left. The
- * streams of a suspended tenant or of a disabled user end with an error event.
+ * streams of a suspended tenant, of a disabled user, and of addresses that a key no longer allows, end with an error event.
  * Returns a function that stops listening for these changes.
  */
 export function endStreamsWithCredentials(
   streams: OpenStreams,
-  keys: Pick<Keys, 'onRevoked'>,
+  keys: Pick<Keys, 'onRevoked' | 'onAddressesChanged'>,
   feed: ChangeFeed,
 ): () => void {
   const on = (
@@ -26,6 +26,9 @@ export function endStreamsWithCredentials(
     });
   const unsubscribes = [
     keys.onRevoked(({ keyId }) => streams.cut({ key: keyId })),
+    keys.onAddressesChanged(({ keyId, allows }) =>
+      streams.cut({ key: keyId }, { refusal: new PlatformError('address_not_allowed'), spares: allows }),
+    ),
     on(identityTopics.family, ({ subject }) => ({ family: subject })),
     on(identityTopics.user, ({ subject }) => ({ user: subject }), 'authentication_required'),
     on(identityTopics.suspendedTenant, ({ subject }) => ({ tenant: subject }), 'tenant_suspended'),

@@ -251,7 +251,10 @@ export class KeyAdministration {
       };
       await updateLimits(tx, keyId, limits);
       await this.#audit(tx, actor, 'key.changed', keyId, shownLimits(limits));
-      return recordChange(tx, { topic: changeTopics.changed, tenantId: scope.tenantId, subject: keyId });
+      const change = { tenantId: scope.tenantId, subject: keyId };
+      const number = await recordChange(tx, { topic: changeTopics.changed, ...change });
+      const restricts = limits.allowedIps !== null && wanted.allowedIps !== undefined;
+      return restricts ? recordChange(tx, { topic: changeTopics.addresses, ...change }) : number;
     });
   }
 

@@ -2,6 +2,8 @@
 export const changeTopics = {
   /** The key stays valid with other figures. */
   changed: 'key',
+  /** The key stays valid, but no longer from everywhere that it was. */
+  addresses: 'key-addresses',
   /** The key has ended, and so has everything that was opened with it. */
   revoked: 'key-revoked',
 } as const;

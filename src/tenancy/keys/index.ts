@@ -5,12 +5,13 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Operation, PublicKeyUse } from '../../http/operations/index.js';
 import type { FailedCredentials } from '../quota/index.js';
 import type { Platform } from '../../infra/platform/index.js';
+import { AddressChanges, type AddressListener } from './address-changes.js';
 import { KeyAdministration } from './administration.js';
 import { KnownKeys } from './known-keys.js';
 import { KeyLookUps } from './look-ups.js';
 import { KeyTokens } from './key-tokens.js';
 import { type KeyRules, KeyRulesOf } from './key-rules.js';
-import { findHash, findRevoked, findRules } from './lookup.store.js';
+import { findAllowedIps, findHash, findRevoked, findRules } from './lookup.store.js';
 import { keyOperations } from './operations.js';
 import { type EndedKeyListener, Revocations } from './revocations.js';
 import { KeyUse } from './use.js';
@@ -64,6 +65,11 @@ export interface Keys {
    * used here, so that open connections of the key can be closed. The returned function unsubscribes.
    */
   onRevoked(listener: EndedKeyListener): () => void;
+  /**
+   * Calls the listener within a second for each key whose addresses were restricted anywhere. The returned function
+   * unsubscribes.
+   */
+  onAddressesChanged(listener: AddressListener): () => void;
   /** Writes the uses that are not yet in the store. Call it before the store is closed. */
   stop(): Promise<void>;
 }
@@ -111,6 +117,12 @@ export function createKeys(
     report,
     keysMax,
   });
+  const addresses = new AddressChanges({
+    feed,
+    find: (scope, keyId) => findAllowedIps(store, scope, keyId),
+    time,
+    report,
+  });
   return {
     administration,
     operations: keyOperations({
@@ -128,8 +140,10 @@ export function createKeys(
     allowsOrigin: (given) => known.allowsOrigin(given),
     rulesOf: (scope, keyId) => rules.get(scope, keyId),
     onRevoked: (listener) => revocations.onEnded(listener),
+    onAddressesChanged: (listener) => addresses.listen(listener),
     async stop() {
       await revocations.stop();
+      await addresses.stop();
       await use.stop();
     },
   };

@@ -61,6 +61,21 @@ export async function findRules(store: Store, scope: TenantScope, keyId: string)
   return row === null ? null : { allowedModels: row.allowed_models, budget: row.budget };
 }
 
+/** Where a key of the tenant may be used from: null for everywhere, undefined if there is no such key. */
+export async function findAllowedIps(
+  store: Store,
+  scope: TenantScope,
+  keyId: string,
+): Promise<readonly string[] | null | undefined> {
+  const row = await store.inTenant(scope, (tx) =>
+    tx.maybeOne(
+      sql.type(foundKey.pick({ allowed_ips: true }))`
+        select allowed_ips from api_keys where tenant_id = ${scope.tenantId} and id = ${keyId}`,
+    ),
+  );
+  return row?.allowed_ips;
+}
+
 /** The hash of a key, which never changes. */
 export function findHash(
   store: Store,

@@ -245,7 +245,7 @@ function changeKey({ administration, settled, flushUse }: KeyOperationParts): Op
     title: "Change an API key's budget, models, addresses or description",
     description:
       'Null removes a limit, a missing field stays. `origins` and `agent_ids` are those of a public key. Takes effect on ' +
-      'every node within a second.',
+      'every node within a second; open streams from addresses that are no longer allowed are closed.',
     access: tenantUser('keys:write', 'required-header'),
     dialect: 'keys',
     params: keyParams,
