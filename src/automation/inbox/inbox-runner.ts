@@ -10,7 +10,7 @@ import type { TurnOutcome, TurnPort } from '../triggers/ports.js';
 import type { ClaimedWork } from '../../infra/claims/index.js';
 import { TurnWaits } from './session-turns.js';
 import { StartPacer } from './start-pacer.js';
-import { MessageCompletion, type MessageCompletionParts } from './message-completion.js';
+import { attemptsMax, MessageCompletion, type MessageCompletionParts } from './message-completion.js';
 import { type ClaimedRow, messageClaims } from './inbox.store.js';
 import type { MessageRows } from './message-rows.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
@@ -30,8 +30,6 @@ const deletedMax = 1_000;
 const turnsMax = { all: 512, each: 256 };
 /** The bound of messages that wait in memory. Pollers leave new messages at their source while it is reached. */
 const waitingMax = 5_000;
-/** How often a row is claimed again after its process died. */
-const attemptsMax = 3;
 /** A message that its session has refused for this long is given up. */
 const patienceMs = 3_600_000;
 /**

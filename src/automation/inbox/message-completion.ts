@@ -1,6 +1,8 @@
 import type { Ids } from '../../kernel/chance.js';
+import { PlatformError } from '../../kernel/errors.js';
 import type { Ready } from '../../kernel/ready.js';
 import type { PlainTexts } from '../outbox/replies/plain-texts.js';
+import { StoreError, type StoreFailure } from '../../infra/storage/index.js';
 import { failureOf, isSyncAnswerCut, outgoingText, syncAnswer } from '../outbox/replies/sync-answer.js';
 import type { TextWay } from '../outbox/replies/transform.js';
 import type { TriggerConfig } from '../triggers/types/registry.js';
@@ -27,12 +29,25 @@ import type { MessageSealer } from '../messages/message-payload.js';
 import type { MessageRows } from './message-rows.js';
 
 export interface MessageCompletionParts {
-  readonly rows: Pick<MessageRows, 'setAnswerCut' | 'end' | 'giveUp' | 'putDelivery'>;
+  readonly rows: Pick<MessageRows, 'setAnswerCut' | 'end' | 'endUnsent' | 'giveUp' | 'putDelivery'>;
   readonly sender: Pick<Sender, 'finish' | 'announce'>;
   readonly seal: MessageSealer;
   readonly plainTexts: PlainTexts;
   readonly ids: Ids;
+  readonly report: (attempted: string, error: unknown) => void;
 }
+
+/** How often a message is taken up again that its process did not end. */
+export const attemptsMax = 3;
+
+/** Refusals of the row itself: the next attempt to write it is refused too. */
+const refusals: ReadonlySet<StoreFailure> = new Set<StoreFailure>([
+  'unique',
+  'foreign-key',
+  'check',
+  'not-null',
+  'invalid-value',
+]);
 
 /** The end of an execution that no session knows. */
 export interface UnknownEnd {
@@ -52,6 +67,16 @@ export class MessageCompletion {
 
   /** Ends a message whose turn ran in its session. */
   async finish(item: InboxMessage, trigger: LiveTrigger | undefined, turn: TurnOutcome): Promise<void> {
+    try {
+      await this.#finish(item, trigger, turn);
+    } catch (error) {
+      if (item.row === undefined || mayEndLater(item, error)) throw error;
+      this.#parts.report('ending a message of a trigger', error);
+      await this.#endUnsent(item, item.row, trigger, { turn, reason: unsentReason(error) });
+    }
+  }
+
+  async #finish(item: InboxMessage, trigger: LiveTrigger | undefined, turn: TurnOutcome): Promise<void> {
     const { scope, row, sessionId, triggerId } = item;
     if (trigger !== undefined && (await isCutForWaiting(this.#way(item), item, trigger.parsed, turn))) {
       await this.#parts.rows.setAnswerCut(scope, item.executionId);
@@ -69,6 +94,29 @@ export class MessageCompletion {
       mail: put?.mail,
     };
     await this.#parts.sender.finish(scope, message, put?.answer);
+  }
+
+  /**
+   * Ends a message whose end is refused for good: all later answers of its session wait for it. An answer that it owes
+   * becomes a failed delivery with the reason. The answer itself stays with the execution: it may be what is refused.
+   */
+  async #endUnsent(
+    item: InboxMessage,
+    row: NonNullable<InboxMessage['row']>,
+    trigger: LiveTrigger | undefined,
+    { turn, reason }: { readonly turn: TurnOutcome; readonly reason: string },
+  ): Promise<void> {
+    const { rows, sender } = this.#parts;
+    const { scope, executionId: key, sessionId, work } = item;
+    const owes =
+      trigger !== undefined &&
+      hasReplyRoute(trigger.parsed, work) &&
+      !isAwaited(item, trigger.parsed) &&
+      (outgoingText(turn) !== '' || toldFailure(trigger.parsed, turn) !== undefined);
+    const content = failureContent({ code: 'internal_error', message: reason }, work);
+    const delivery = owes ? this.#forCallback(item, row.seq, { key, content, truncated: false }) : undefined;
+    await rows.endUnsent(scope, { row, delivery, reason });
+    sender.announce(scope, sessionId);
   }
 
   /** Ends a message that never reached its session. */
@@ -125,7 +173,7 @@ export class MessageCompletion {
   ): Promise<{ readonly answer: Reply; readonly mail: FinishedRow['mail'] } | undefined> {
     const { row, work } = item;
     if (row === undefined || isAwaited(item, parsed)) return undefined;
-    const failure = parsed.config.execution.callback?.send_failures === true ? failureOf(turn) : undefined;
+    const failure = toldFailure(parsed, turn);
     const byMail = hasMailRoute(parsed, work);
     if (byMail && parsed.config.execution.callback !== undefined)
       await this.#callbackBesideMail(item, parsed, turn);
@@ -148,7 +196,7 @@ export class MessageCompletion {
    */
   async #callbackBesideMail(item: InboxMessage, parsed: TriggerConfig, turn: TurnOutcome): Promise<void> {
     const { scope, row, sessionId, work } = item;
-    const failure = parsed.config.execution.callback?.send_failures === true ? failureOf(turn) : undefined;
+    const failure = toldFailure(parsed, turn);
     const text = outgoingText(turn);
     if (row === undefined || (failure === undefined && text === '')) return;
     const { content, truncated } =
@@ -261,6 +309,24 @@ function keptAnswer(
     { triggerId, agentId: trigger.agentId, executionId },
     turn,
   );
+}
+
+function mayEndLater({ attempts }: InboxMessage, error: unknown): boolean {
+  if (error instanceof PlatformError) return true;
+  if (!(error instanceof StoreError)) return attempts <= attemptsMax;
+  if (error.retryable || error.failure === 'outcome-unknown') return true;
+  return !refusals.has(error.failure) && attempts <= attemptsMax;
+}
+
+/** The error itself may describe the operator's store: it goes to the log. */
+function unsentReason(error: unknown): string {
+  const failure = error instanceof StoreError ? error.failure : 'internal error';
+  return `The answer could not be put into the outbox (${failure}). Its execution has it. Report it to the operator.`;
+}
+
+/** The failure of the turn, if the callback asks for failures. */
+function toldFailure(parsed: TriggerConfig, turn: TurnOutcome): TurnFailure | undefined {
+  return parsed.config.execution.callback?.send_failures === true ? failureOf(turn) : undefined;
 }
 
 /** Whether the answer belongs into the response. A trigger may have become synchronous since the acknowledgement. */

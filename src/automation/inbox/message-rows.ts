@@ -1,8 +1,13 @@
-import { recordRefused, type RefusedExecution, setAnswerCut } from '../../conversations/sessions/index.js';
+import {
+  recordRefused,
+  type RefusedExecution,
+  setAnswerCut,
+  setDelivery,
+} from '../../conversations/sessions/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { SenderResponse } from '../messages/sender-response.js';
-import { insertDelivery, type NewDelivery } from '../outbox/deliveries.store.js';
+import { insertDelivery, insertFailed, type NewDelivery } from '../outbox/deliveries.store.js';
 import { type NewReplyRoute, rememberReply } from '../outbox/reply-routes.store.js';
 import {
   claimLeftBehind,
@@ -28,6 +33,14 @@ export interface RefusedMessage {
   readonly execution: RefusedExecution | undefined;
   /** The failure, for a callback that asks for failures. */
   readonly failure: NewDelivery | undefined;
+}
+
+/** The end of a message whose answer the outbox does not take. */
+export interface UnsentMessage {
+  readonly row: RowKey;
+  /** Of the answer; undefined if there is none. */
+  readonly delivery: NewDelivery | undefined;
+  readonly reason: string;
 }
 
 /** What the runner does to the rows of messages: each method is one transaction. */
@@ -57,6 +70,8 @@ export interface MessageRows {
   ): Promise<void>;
   /** The same if this process still holds the message. Returns false, and records nothing, if another one does. */
   giveUp(scope: TenantScope, message: RefusedMessage): Promise<boolean>;
+  /** Records the delivery as failed and marks the message done, if this process still holds it. */
+  endUnsent(scope: TenantScope, message: UnsentMessage): Promise<void>;
   /** Puts one more answer of an execution into the outbox. */
   putDelivery(scope: TenantScope, delivery: NewDelivery): Promise<void>;
 }
@@ -87,6 +102,13 @@ export function messageRows(store: Store): MessageRows {
         if (execution !== undefined) await recordRefused(tx, execution);
         if (failure !== undefined) await insertDelivery(scope, tx, failure);
         return true;
+      }),
+    endUnsent: (scope, { row, delivery, reason }) =>
+      store.inTenant(scope, async (tx) => {
+        if (!(await endIfHeld(scope, tx, row)) || delivery === undefined) return;
+        const isNew = await insertFailed(scope, tx, delivery, reason);
+        if (isNew && delivery.executionId !== null)
+          await setDelivery(tx, delivery.executionId, 'delivery_failed');
       }),
     putDelivery: (scope, delivery) =>
       store.inTenant(scope, async (tx) => void (await insertDelivery(scope, tx, delivery))),

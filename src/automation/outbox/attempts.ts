@@ -100,6 +100,8 @@ export class Attempts {
       const content = this.#parts.seal.open(scope, delivery.sealed, deliveryContent);
       const { parsed } = trigger;
       const { execution } = parsed.config;
+      if (content.error !== undefined && execution.callback === undefined)
+        throw new Unsendable(content.error.message);
       const mail = mailOf(parsed);
       if (mail !== undefined && (content.mail !== undefined || execution.callback === undefined)) {
         const send = () => this.#mail(delivery, { trigger, config: mail }, content, mayBegin);

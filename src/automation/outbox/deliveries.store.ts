@@ -41,6 +41,23 @@ export async function insertDelivery(
   return rowCount === 1;
 }
 
+/** Records a delivery that failed before its first attempt. Returns false if it exists already. */
+export async function insertFailed(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  delivery: NewDelivery,
+  reason: string,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+    insert into deliveries (tenant_id, id, session_id, trigger_id, execution_id, key, inbox_seq, chunk_total, truncated,
+      sealed, status, last_error, finished_at)
+    values (${tenantId}, ${delivery.id}, ${delivery.sessionId}, ${delivery.triggerId}, ${delivery.executionId},
+      ${delivery.key}, ${delivery.inboxSeq}, ${delivery.chunkTotal}, ${delivery.truncated},
+      ${sql.binary(delivery.sealed)}, 'delivery_failed', ${reason}, clock_timestamp())
+    on conflict do nothing`);
+  return rowCount === 1;
+}
+
 export const claimedDelivery = z.object({
   id: z.uuid(),
   trigger_id: z.uuid(),

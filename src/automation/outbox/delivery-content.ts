@@ -21,7 +21,7 @@ export const deliveryContent = z.object({
   reply: z.object({ to: z.string(), from: z.string() }).optional(),
   mail: mailPlace.optional(),
   consumerKey: z.string().optional(),
-  /** Why the turn gave no answer; then the only chunk is empty. */
+  /** Why there is no answer to send; then the only chunk is empty. */
   error: turnFailure.optional(),
   /** Written by a person: sent in any control mode. */
   manual: z.boolean(),

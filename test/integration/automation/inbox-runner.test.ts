@@ -11,7 +11,7 @@ import { parseTriggerConfig } from '../../../src/automation/triggers/config/trig
 import type { TurnOutcome } from '../../../src/automation/triggers/ports.js';
 import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { createSealer } from '../../../src/infra/sealing/index.js';
-import { openStore, type Store } from '../../../src/infra/storage/index.js';
+import { openStore, type Store, StoreError } from '../../../src/infra/storage/index.js';
 import { PlatformError } from '../../../src/kernel/errors.js';
 import { limitsOf } from '../../../src/kernel/plans/index.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
@@ -48,6 +48,8 @@ interface Given extends Partial<Pick<InboxRunnerParts['turns'], 'outcomeOf' | 'i
   readonly ageMs?: number;
   readonly isDenied?: boolean;
   readonly runTurn?: () => Promise<TurnOutcome>;
+  /** Why its end is not written. */
+  readonly unfinished?: Error;
 }
 
 /** A message that no process holds, and a process that looks for such messages when the test says so. */
@@ -82,6 +84,8 @@ async function leftBehind(t: ExecutionContext, given: Given) {
   };
   const sweeps: (() => void)[] = [];
   const ran: string[] = [];
+  const reported: string[] = [];
+  const announced: string[] = [];
   const finished: string[] = [];
   const runner = new InboxRunner({
     rows: messageRows(store),
@@ -96,8 +100,11 @@ async function leftBehind(t: ExecutionContext, given: Given) {
       isKnown: given.isKnown ?? (async () => false),
     },
     sender: {
-      finish: async (_scope, { key }) => void finished.push(key ?? ''),
-      announce: () => undefined,
+      finish: async (_scope, { key }) => {
+        finished.push(key ?? '');
+        if (given.unfinished !== undefined) throw given.unfinished;
+      },
+      announce: (_scope, id) => void announced.push(id),
     },
     seal,
     plainTexts: (_, text) => text,
@@ -110,7 +117,10 @@ async function leftBehind(t: ExecutionContext, given: Given) {
       },
     },
     scopeOf: tenantScope,
-    report: (attempted, error) => t.fail(`${attempted}: ${String(error)}`),
+    report: (attempted, error) => {
+      if (error === given.unfinished) reported.push(attempted);
+      else t.fail(`${attempted}: ${String(error)}`);
+    },
   });
   t.teardown(() => runner.stop());
   runner.start();
@@ -134,7 +144,15 @@ async function leftBehind(t: ExecutionContext, given: Given) {
     );
     return rows[0];
   };
-  return { runner, item, ran, finished, sweep, row };
+  /** What became of its answer. */
+  const delivery = async () => {
+    const { rows } = await messages.owner.query<{ status: string; last_error: string }>(
+      'select status, last_error from deliveries where execution_id = $1',
+      [executionId],
+    );
+    return rows[0];
+  };
+  return { runner, item, ran, finished, reported, announced, sweep, row, delivery };
 }
 
 test.serial('a message whose processes died too often is given up without a further turn', async (t) => {
@@ -155,6 +173,34 @@ test.serial('a message whose turn has ended is not given up, however often it wa
   const isOver = async (): Promise<boolean> => finished.length > 0 || (await row())?.state === 'done';
   await eventually(isOver, { what: 'its answer is put into the outbox' });
   t.deepEqual([ran.length, finished.length], [1, 1]);
+});
+
+test.serial(
+  'a message whose end is refused for good ends, and its answer fails with the reason',
+  async (t) => {
+    const unfinished = new StoreError('check', 'Writing the batch: check, constraint of the row');
+    const { item, reported, announced, sweep, row, delivery } = await leftBehind(t, { unfinished });
+    sweep();
+    await eventually(async () => (await row())?.state === 'done', { what: 'the message ends' });
+    const failed = await delivery();
+    t.is(failed?.status, 'delivery_failed');
+    t.regex(failed?.last_error ?? '', /could not be put into the outbox \(check\)/);
+    t.deepEqual(reported, ['ending a message of a trigger']);
+    await eventually(() => announced.length > 0, { what: 'the next answers of the session are looked for' });
+    t.deepEqual(announced, [item.sessionId]);
+  },
+);
+
+test.serial('a message whose end fails by a fault of the program ends after the last attempt', async (t) => {
+  const unfinished = new TypeError('nothing is here');
+  const first = await leftBehind(t, { unfinished, attempts: 2, outcomeOf: async () => completed });
+  first.sweep();
+  await eventually(() => first.reported.length > 0, { what: 'the failure is reported' });
+  t.deepEqual([(await first.row())?.state, await first.delivery()], ['running', undefined]);
+  const last = await leftBehind(t, { unfinished, attempts: 3, outcomeOf: async () => completed });
+  last.sweep();
+  await eventually(async () => (await last.row())?.state === 'done', { what: 'the message ends' });
+  t.is((await last.delivery())?.status, 'delivery_failed');
 });
 
 test.serial(

@@ -1,10 +1,16 @@
 // Answers that are not sent, or not to the end: refused by their receiver, or after a handoff.
+import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { messageRows } from '../../../src/automation/inbox/message-rows.js';
 import { attemptMs } from '../../../src/automation/outbox/attempts.js';
-import { isUnderWay, reviveDelivery } from '../../../src/automation/outbox/deliveries.store.js';
+import {
+  isUnderWay,
+  type NewDelivery,
+  reviveDelivery,
+} from '../../../src/automation/outbox/deliveries.store.js';
 import type { SenderBlock } from '../../../src/automation/messages/sender-blocks.js';
 import { EgressError } from '../../../src/infra/egress/index.js';
-import { openStore } from '../../../src/infra/storage/index.js';
+import { openStore, StoreError } from '../../../src/infra/storage/index.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { type EndedMessage, EndedMessages } from '../../support/builders/ended-messages.js';
 import { sending } from '../../support/builders/sending.js';
@@ -27,6 +33,21 @@ async function settled(one: EndedMessage): Promise<object | undefined> {
   return messages.state(one);
 }
 
+/** In place of its answer. */
+function unsent({ trigger_id, session_id, executionId, seq }: EndedMessage): NewDelivery {
+  return {
+    id: randomUUID(),
+    sessionId: session_id,
+    triggerId: trigger_id,
+    executionId,
+    key: executionId,
+    inboxSeq: seq,
+    chunkTotal: 1,
+    truncated: false,
+    sealed: Buffer.from('why'),
+  };
+}
+
 test('an answer that its receiver refuses for good has failed, and only such a one is sent again on request', async (t) => {
   const store = await openStore({ databaseUrl: messages.url });
   t.teardown(() => store.close());
@@ -46,6 +67,50 @@ test('an answer that its receiver refuses for good has failed, and only such a o
     const revived = await store.inTenant(scope, (tx) => reviveDelivery(scope, tx, rows[0]?.id ?? ''));
     t.is(revived !== null, status === 400, `after ${status}`);
   }
+});
+
+test('an answer that the outbox refuses for good fails, and the next one of its session is sent', async (t) => {
+  const store = await openStore({ databaseUrl: messages.url });
+  t.teardown(() => store.close());
+  const { sender, end } = sending(t, messages);
+  const one = await messages.message(await messages.tenant());
+  const next = await messages.message(one.tenant_id, one.session_id);
+  const error = await t.throwsAsync(end(one, 0), { instanceOf: StoreError });
+  t.is(error.failure, 'check');
+  await end(next, 1);
+  t.deepEqual(await messages.state(next), { inbox: 'done', deliveries: ['pending'], shown: 'pending' });
+  const scope = tenantScope(one.tenant_id);
+  await messageRows(store).endUnsent(scope, { row: one, delivery: unsent(one), reason: 'It was refused.' });
+  sender.announce(scope, one.session_id);
+  t.deepEqual(await settled(next), delivered);
+  t.deepEqual(await messages.state(one), failed);
+});
+
+test('nothing is recorded of the answer of an erased execution', async (t) => {
+  const store = await openStore({ databaseUrl: messages.url });
+  t.teardown(() => store.close());
+  const one = await messages.message(await messages.tenant());
+  // The message goes with its execution.
+  await messages.owner.query('delete from executions where id = $1', [one.executionId]);
+  await messageRows(store).endUnsent(tenantScope(one.tenant_id), {
+    row: one,
+    delivery: unsent(one),
+    reason: 'It was refused.',
+  });
+  t.deepEqual(await messages.state(one), { inbox: null, deliveries: null, shown: null });
+});
+
+test('a failure does not go through a channel, and its delivery says why there is no answer', async (t) => {
+  const { sent, end } = sending(t, messages, { channel: { type: 'slack', auth: { secret_ref: 'slack' } } });
+  const one = await messages.message(await messages.tenant());
+  await end(one, 1, { error: { code: 'internal_error', message: 'It was refused.' } });
+  t.deepEqual(await settled(one), failed);
+  const { rows } = await messages.owner.query<{ last_error: string }>(
+    'select last_error from deliveries where execution_id = $1',
+    [one.executionId],
+  );
+  t.is(rows[0]?.last_error, 'It was refused.');
+  t.deepEqual(sent, []);
 });
 
 test('after a handoff no answer of the agent is sent', async (t) => {

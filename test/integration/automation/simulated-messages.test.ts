@@ -16,6 +16,7 @@ import {
   begunDelivery,
   drawnFailure,
   drawnMessage,
+  drawnReply,
   holdMs,
   insertTakenOver,
   type MessageProcess,
@@ -306,7 +307,8 @@ class DrawnStatements {
       make: (side: MessageProcess['real']['messages'], isTwin: boolean) => Promise<Value>,
     ): Promise<void> =>
       void this.#t.deepEqual(await make(twin.messages, true), await make(real.messages, false));
-    switch (random.between(0, 7)) {
+    const execution = refusedMessage(message);
+    switch (random.between(0, 8)) {
       case 0: {
         const ids = this.#accepted.filter(() => random.chance(0.3)).map(({ execution_id: id }) => id ?? '');
         const holdMs = random.pick([0, hourMs]);
@@ -321,7 +323,6 @@ class DrawnStatements {
         return both((rows) => rows.reschedule(scope, message, pauseMs));
       }
       case 3: {
-        const execution = refusedMessage(message);
         const failure = random.chance(0.5) ? this.#failure(message) : undefined;
         return both((rows, isTwin) =>
           rows.giveUp(scope, { row: message, execution, failure: this.#placed(failure, isTwin) }),
@@ -335,21 +336,20 @@ class DrawnStatements {
         });
       }
       case 4: {
-        const execution = refusedMessage(message);
-        const reply = {
-          sessionId: message.session_id,
-          triggerId: message.trigger_id,
-          sealed: Buffer.from(random.id()),
-        };
+        const reply = drawnReply(random, message);
         return both((rows) =>
           rows.end(scope, { row: message, execution, failure: undefined, reply, kept: undefined }),
         );
       }
       case 5: {
         const failure = this.#failure(message);
-        return both(async (rows, isTwin) => {
-          const placed = this.#placed(failure, isTwin);
-          if (placed !== undefined) await rows.putDelivery(scope, placed);
+        return both((rows, isTwin) => rows.putDelivery(scope, this.#placed(failure, isTwin) ?? failure));
+      }
+      case 7: {
+        const answer = random.chance(0.8) ? this.#failure(message) : undefined;
+        return both((rows, isTwin) => {
+          const delivery = this.#placed(answer, isTwin);
+          return rows.endUnsent(scope, { row: message, delivery, reason: 'it was refused' });
         });
       }
       default: {

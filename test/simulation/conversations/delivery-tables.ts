@@ -180,6 +180,14 @@ export class DeliveryTables {
     return row;
   }
 
+  insertFailed(process: string, tenantId: string, put: NewDelivery, reason: string): void {
+    const row = this.insert(process, tenantId, put);
+    if (row === undefined) return;
+    row.status = 'delivery_failed';
+    row.lastError = reason;
+    this.#show(row);
+  }
+
   /** `send_on_answers` */
   sendOn(process: string, batch: readonly QueueRow[], holdMs: number): readonly QueueState[] {
     const ages = batch.map(({ tenant_id: tenant, ended }) =>

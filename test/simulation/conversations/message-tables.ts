@@ -105,6 +105,11 @@ export class MessageTables {
           record(tenantId, message);
           return true;
         }),
+      endUnsent: ({ tenantId }, { row, delivery, reason }) =>
+        store(() => {
+          if (inbox.endIfHeld(process, withTenant(tenantId, row)) && delivery !== undefined)
+            outbox.insertFailed(process, tenantId, delivery, reason);
+        }),
       putDelivery: ({ tenantId }, delivery) => store(() => void outbox.insert(process, tenantId, delivery)),
     };
   }

@@ -18,6 +18,7 @@ import {
   type FinishedRow,
   finishTarget,
 } from '../../../src/automation/outbox/finish-target.js';
+import type { NewReplyRoute } from '../../../src/automation/outbox/reply-routes.store.js';
 import { openBatchWriters, openStore } from '../../../src/infra/storage/index.js';
 import type { MessageTables } from '../../simulation/conversations/message-tables.js';
 import type { FileDatabase } from '../database/database.js';
@@ -107,6 +108,10 @@ export function drawnFailure(
     truncated: false,
     sealed: Buffer.from('failure'),
   };
+}
+
+export function drawnReply(random: SeededRandom, { session_id, trigger_id }: AcceptedRow): NewReplyRoute {
+  return { sessionId: session_id, triggerId: trigger_id, sealed: Buffer.from(random.id()) };
 }
 
 /** A tenant with a session that people have taken over. */

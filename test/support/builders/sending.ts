@@ -3,6 +3,7 @@ import type { ExecutionContext } from 'ava';
 import { systemRandom, systemTime, type Time } from '../../../cluster/index.js';
 import type { SenderBlock } from '../../../src/automation/messages/sender-blocks.js';
 import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
+import type { DeliveryContent } from '../../../src/automation/outbox/delivery-content.js';
 import { deliveryRows } from '../../../src/automation/outbox/delivery-rows.js';
 import { Sender, type SenderParts } from '../../../src/automation/outbox/sender.js';
 import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
@@ -30,6 +31,8 @@ export interface SendingGiven {
   readonly store?: Store;
   readonly time?: Time;
   readonly mayAct?: () => boolean;
+  /** Of the trigger, in place of a callback. */
+  readonly channel?: object;
   /** So many records of an attempt fail. */
   readonly failsToRecord?: number;
 }
@@ -55,9 +58,10 @@ export function sending(t: ExecutionContext, messages: EndedMessages, given: Sen
   };
   const parsed = parseTriggerConfig('webhook', {
     auth: { type: 'none' },
+    ...(given.channel === undefined ? {} : { channel: given.channel }),
     execution: {
       mode: 'async',
-      callback: { url: 'https://receiver.example/' },
+      ...(given.channel === undefined ? { callback: { url: 'https://receiver.example/' } } : {}),
       split_config: { enabled: true, max_chunk_size: 100, inter_chunk_delay_ms: delayMs },
     },
   });
@@ -101,10 +105,11 @@ export function sending(t: ExecutionContext, messages: EndedMessages, given: Sen
     },
   });
   t.teardown(() => sender.stop());
-  const end = (one: EndedMessage, chunks: number): Promise<void> => {
+  const end = (one: EndedMessage, chunks: number, more: Partial<DeliveryContent> = {}): Promise<void> => {
     const { answer: put, ...row } = finished(one, chunks);
     const scope = tenantScope(one.tenant_id);
-    const content = { chunks: Array.from({ length: chunks }, () => 'text'), context: {}, manual: false };
+    const texts = Array.from({ length: chunks }, () => 'text');
+    const content = { chunks: texts, context: {}, manual: false, ...more };
     return sender.finish(scope, row, put && { ...put, sealed: seal.seal(scope, content) });
   };
   /** Something that may block a sender has changed. */

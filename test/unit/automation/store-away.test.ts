@@ -72,6 +72,7 @@ function runner(
       setAnswerCut: refused('a cut answer'),
       end: refused('an end'),
       giveUp: refused('an end'),
+      endUnsent: refused('an end'),
       putDelivery: refused('a delivery'),
       ...given,
     },
