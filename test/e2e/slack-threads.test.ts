@@ -36,7 +36,9 @@ const shared = sharedNode(test, async (atEnd) => {
   await vendor.start();
   atEnd.teardown(() => vendor.stop());
   vendor.decide = ({ body }) => ({
-    pieces: isSummary(body) ? [JSON.stringify({ summary: 'They talked.', facts: ['Talks.'] })] : ['Aye.'],
+    pieces: isSummary(body)
+      ? [JSON.stringify({ summary: 'They talked.', facts: ['Talks.'] })]
+      : [lastMessageOf(body).includes('say nothing') ? ' '.repeat(4_000) : 'Aye.'],
   });
   return {
     environment: {
@@ -88,11 +90,12 @@ function isSummary(body: unknown): boolean {
   return JSON.stringify(body).includes('You keep the notes');
 }
 
+function lastMessageOf(body: Readonly<Record<string, unknown>>): string {
+  return JSON.stringify((body['messages'] as Json[]).at(-1));
+}
+
 function promptOf(text: string): readonly Json[] {
-  const asked = vendor.requests.find(({ body }) => {
-    const last = (body['messages'] as Json[]).at(-1);
-    return JSON.stringify(last).includes(text);
-  });
+  const asked = vendor.requests.find(({ body }) => lastMessageOf(body).includes(text));
   return (asked?.body['messages'] ?? []) as Json[];
 }
 
@@ -127,6 +130,20 @@ test('the model knows who wrote, and what is known of a person is neither kept n
     messages.filter(({ role }) => role === 'user').map(({ author }) => author),
     ['U1', 'U2', 'U1', 'U2', 'U1'].map((id) => ({ kind: 'consumer', id })),
   );
+});
+
+test('an answer of white space is no answer, and those after it arrive', async (t) => {
+  const { node, trigger, message, answers, say } = await startThread(t);
+  await sendFromSlack(node, trigger, message('U1', 'say nothing'));
+  const first = await eventually(
+    async () => (await executionsOf(node, trigger)).find(({ outcome }) => outcome !== null),
+    patience,
+  );
+  t.is(first.outcome, 'COMPLETED');
+  await say('U1', 'hello');
+  t.is(answers(), 1);
+  const runs = await executionsOf(node, trigger);
+  t.is(runs.find(({ id }) => id === first.id)?.delivery_status, 'none');
 });
 
 test('a denied person is silent in the thread, the others go on, and a takeover is of all', async (t) => {

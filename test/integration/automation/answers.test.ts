@@ -121,6 +121,15 @@ test('an answer that fits, or must not be split, stays whole and has no number',
   });
 });
 
+test('an answer of white space is one chunk', (t) => {
+  for (const chunk_strategy of ['paragraph', 'sentence'] as const) {
+    for (const text of [' '.repeat(101), ' \n\n'.repeat(5_000)]) {
+      const { chunks, truncated } = splitAnswer(text, { ...split, chunk_strategy });
+      t.deepEqual([chunks.length, chunks[0]?.trim(), truncated], [1, '', false]);
+    }
+  }
+});
+
 test('paragraphs are kept together, small ones in groups', (t) => {
   const [a, b, c] = ['a'.repeat(40), 'b'.repeat(40), 'c'.repeat(60)];
   t.deepEqual(splitAnswer(`${a}\n\n${b}\n \n${c}`, split).chunks, [`(1/2)\n${a}\n\n${b}`, `(2/2)\n${c}`]);
@@ -338,6 +347,9 @@ test('a turn that ran out of time is answered to senders in words, and a failed 
   t.is(outgoingText({ ...turn, outcome: 'COMPLETED' }), '');
   t.is(outgoingText({ ...turn, outcome: 'TIMEOUT', content: 'half of' }), 'half of');
   t.is(outgoingText({ ...turn, outcome: 'TIMEOUT' }), 'The agent did not answer in time.');
+  t.is(outgoingText({ ...turn, outcome: 'COMPLETED', content: ' \n' }), '', 'white space is no answer');
+  t.is(outgoingText({ ...turn, outcome: 'TIMEOUT', content: ' \n' }), 'The agent did not answer in time.');
+  t.is(outgoingText({ ...turn, outcome: 'COMPLETED', content: ' done\n' }), ' done\n');
   for (const outcome of ['FAILED', 'CANCELLED', 'BLOCKED', 'SUSPENDED'] as const) {
     t.is(outgoingText({ ...turn, outcome, content: 'some of it' }), '');
   }

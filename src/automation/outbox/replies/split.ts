@@ -11,7 +11,7 @@ const ellipsis = '…';
 
 /**
  * Splits an answer into pieces of at most `max_chunk_size` characters, `(i/N)` included. Pieces end at paragraph or
- * sentence ends if possible, and small ones are merged.
+ * sentence ends if possible, and small ones are merged. There is at least one.
  */
 export function splitAnswer(text: string, config: SplitConfig): SplitAnswer {
   if (!config.enabled || text.length <= config.max_chunk_size) return { chunks: [text], truncated: false };
@@ -53,7 +53,10 @@ function piecesOf(
       : strategy === 'sentence'
         ? sentencesOf(whole, size)
         : paragraphsOf(whole, size);
-  return strategy === 'length' ? parts : regrouped(parts, size);
+  if (strategy === 'length') return parts;
+  const groups = regrouped(parts, size);
+  // A text of nothing but white space.
+  return groups.length > 0 ? groups : [cutText(whole, size)];
 }
 
 /** Each part includes the white space after it, so that joining the parts restores the text. */

@@ -57,11 +57,12 @@ function syncText(
 }
 
 /**
- * The text to send by callback or channel; empty for nothing. A timeout is reported as the answer text, as in sync
- * mode. A failed turn has no answer: its execution records the failure.
+ * The text to send by callback or channel; empty for nothing, which white space is too. A timeout is reported as the
+ * answer text, as in sync mode. A failed turn has no answer: its execution records the failure.
  */
 export function outgoingText(turn: TurnOutcome): string {
-  return turn.outcome === 'COMPLETED' || turn.outcome === 'TIMEOUT' ? textOf(turn) : '';
+  const text = turn.outcome === 'COMPLETED' || turn.outcome === 'TIMEOUT' ? textOf(turn) : '';
+  return text.trim() === '' ? '' : text;
 }
 
 /** The failure that a callback reports for a turn that did not end as COMPLETED; undefined for an answer. */
@@ -79,7 +80,7 @@ const failureTexts: Record<Exclude<TurnOutcome['outcome'], 'COMPLETED'>, string>
 };
 
 function textOf({ outcome, content }: TurnOutcome): string {
-  if (content !== '') return content;
+  if (content.trim() !== '') return content;
   if (outcome === 'TIMEOUT') return timedOutText;
-  return outcome === 'FAILED' ? failedText : '';
+  return outcome === 'FAILED' ? failedText : content;
 }
