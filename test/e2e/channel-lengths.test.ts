@@ -1,8 +1,8 @@
-// Section "Triggers": without a split_config no receiver gets a text that is longer than it takes.
+// Section "Triggers": no receiver gets a text that is longer than it takes, whatever split_config says.
 import { createHmac } from 'node:crypto';
 import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
-import { addSecret, createTrigger, type TestTrigger } from '../support/builders/triggers.js';
+import { addSecret, createTrigger, executionsOf, type TestTrigger } from '../support/builders/triggers.js';
 import type { TenantNode } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 import { answerJson, startToolServer, type ToolServer } from '../support/servers/tool-servers.js';
@@ -38,6 +38,19 @@ interface Receiver {
 const json = { 'content-type': 'application/json' };
 const hmac = (algorithm: string, key: string, text: string) => createHmac(algorithm, key).update(text);
 
+const whatsapp = { channel: { type: 'whatsapp_cloud', auth: { type: 'bearer', secret_ref: 'channel' } } };
+const whatsappSecret = JSON.stringify({ access_token: 'EAA', app_secret: 'shh' });
+const whatsappText = (body: string): string => JSON.parse(body).text.body;
+
+/** A message that a person wrote to this number. */
+function toWhatsapp(number: string, text: string) {
+  const messages = [{ id: 'wamid.1', from: '4917155501', type: 'text', text: { body: text } }];
+  const value = { metadata: { phone_number_id: number }, messages };
+  const body = JSON.stringify({ entry: [{ changes: [{ value }] }] });
+  const signature = `sha256=${hmac('sha256', 'shh', body).digest('hex')}`;
+  return { body, headers: { ...json, 'x-hub-signature-256': signature } };
+}
+
 const receivers: readonly Receiver[] = [
   {
     name: 'Twilio',
@@ -60,19 +73,11 @@ const receivers: readonly Receiver[] = [
   {
     name: 'WhatsApp',
     takes: 4_000,
-    secret: JSON.stringify({ access_token: 'EAA', app_secret: 'shh' }),
-    config: () => ({
-      channel: { type: 'whatsapp_cloud', auth: { type: 'bearer', secret_ref: 'channel' } },
-    }),
-    request(text) {
-      const messages = [{ id: 'wamid.1', from: '4917155501', type: 'text', text: { body: text } }];
-      const value = { metadata: { phone_number_id: '555' }, messages };
-      const body = JSON.stringify({ entry: [{ changes: [{ value }] }] });
-      const signature = `sha256=${hmac('sha256', 'shh', body).digest('hex')}`;
-      return { body, headers: { ...json, 'x-hub-signature-256': signature } };
-    },
+    secret: whatsappSecret,
+    config: () => whatsapp,
+    request: (text) => toWhatsapp('555', text),
     path: /\/555\/messages$/,
-    textOf: (body) => JSON.parse(body).text.body,
+    textOf: whatsappText,
   },
   {
     name: 'Slack',
@@ -134,3 +139,39 @@ for (const receiver of receivers) {
     t.is(texts.map((text) => text.slice(6)).join('\n\n'), `echo: ${message}`);
   });
 }
+
+test('WhatsApp gets one text that it takes where splitting is switched off, and the execution says that it is cut', async (t) => {
+  const node = await shared.tenant(t);
+  await addSecret(node, 'channel', whatsappSecret);
+  const trigger = await createTrigger(node, {
+    ...whatsapp,
+    execution: { split_config: { enabled: false } },
+  });
+  const accepted = await node.client.call('POST', trigger.path, toWhatsapp('556', 'word '.repeat(1_000)));
+  t.true(accepted.status < 300, accepted.text);
+  const execution = await eventually(
+    async () => (await executionsOf(node, trigger)).find((one) => one.delivery_status === 'delivered'),
+    { everyMs: 50 },
+  );
+  t.true(execution.truncated);
+  const texts = vendor.heard
+    .filter(({ path }) => path.endsWith('/556/messages'))
+    .map(({ body }) => whatsappText(body));
+  t.is(texts.length, 1);
+  t.true((texts[0]?.length ?? Infinity) <= 4_096);
+  t.regex(texts[0] ?? '', /^echo: word .*…$/s);
+});
+
+test('a response of TwiML holds one text that Twilio takes where splitting is switched off', async (t) => {
+  const node = await shared.tenant(t);
+  const trigger = await createTrigger(node, {
+    auth: { type: 'none' },
+    response_adapter: { format: 'twiml' },
+    execution: { split_config: { enabled: false } },
+  });
+  const { text } = await node.client.call('POST', trigger.path, { body: { message: 'word '.repeat(500) } });
+  const [, message = ''] = /^<Response><Message>(.*)<\/Message><\/Response>$/.exec(text) ?? [];
+  t.regex(message, /^echo: word .*…$/);
+  t.true(message.length <= 1_600);
+  t.true((await executionsOf(node, trigger))[0].truncated);
+});

@@ -67,7 +67,7 @@ export const webhooksText = `# Webhooks
 - **Repeats**: a message with the same \`Idempotency-Key\` or \`X-Webhook-Id\` within 24 hours runs once and gets the first answer; the message id of a channel counts for 8 days.
 - **Buffer** (\`execution.message_buffer\`): messages of one session become one turn when the window passes without another, or when \`max_messages\` is reached. It needs async mode, derived sessions, and a callback or channel.
 - **Callbacks** have an \`Idempotency-Key\` and the headers of Standard Webhooks (\`webhook-id\`, \`webhook-timestamp\`, \`webhook-signature\`), signed with the trigger's secret. Up to 5 attempts on network failures, 429 and 5xx, after about 1, 5, 30 and 120 s. Then the delivery is a dead letter: \`list_dead_letters\`, \`replay_dead_letter\`.
-- **Chunks** (\`execution.split_config\`) are sent one after the other; if one fails, the rest is not sent. Channels never get longer texts than their vendor takes.
+- **Chunks** (\`execution.split_config\`) are sent one after the other; if one fails, the rest is not sent. Channels never get longer texts than their vendor takes; with \`enabled: false\` a longer one is cut and ends in \`…\`.
 - **Failures**: with \`callback.send_failures\` a turn that ends otherwise than COMPLETED is sent as \`{agent_response: null, error: {code, message}, session_id, execution_id, trigger_id}\`.
 - **Blocks**: a sender on the denylist, a session that people took over, and a sender without access get an empty \`<Response></Response>\`; no model is asked.
 

@@ -121,6 +121,12 @@ test('an answer that fits, or must not be split, stays whole and has no number',
   });
 });
 
+test('an answer that is not split is cut where its receiver would refuse it, and says so', (t) => {
+  const whole = { ...split, enabled: false, text_max: 300 };
+  t.deepEqual(splitAnswer('x'.repeat(300), whole), { chunks: ['x'.repeat(300)], truncated: false });
+  t.deepEqual(splitAnswer('x'.repeat(301), whole), { chunks: [`${'x'.repeat(299)}…`], truncated: true });
+});
+
 test('an answer of white space is one chunk', (t) => {
   for (const chunk_strategy of ['paragraph', 'sentence'] as const) {
     for (const text of [' '.repeat(101), ' \n\n'.repeat(5_000)]) {

@@ -98,6 +98,31 @@ test('lengths of channels and apps hold where splitting is not configured', (t) 
   t.deepEqual(splitOf({ ...twilio, ...direct({ enabled: true, max_chunk_size: 50_000 }) }), [true, 1_600]);
 });
 
+test('an answer that is not split has a length only where a vendor or an app gets it', (t) => {
+  const callback = { url: 'https://example.com/' };
+  const textMaxOf = (given: Given): unknown => {
+    const { execution } = parseTriggerConfig('webhook', given).config as {
+      readonly execution: { readonly split_config: { readonly text_max?: number } };
+    };
+    return execution.split_config.text_max;
+  };
+  const split_config = { enabled: false };
+  const direct = { execution: { split_config } };
+  const called = { execution: { split_config, callback } };
+  const [twilio, whatsapp, slack] = ['twilio', 'whatsapp_cloud', 'slack'].map((type) => ({
+    channel: { type },
+  }));
+  const teams = { response_adapter: { format: 'teams' } };
+  t.is(textMaxOf({ ...twilio, ...direct }), 1_600);
+  t.is(textMaxOf({ ...whatsapp, ...direct }), 4_096);
+  t.is(textMaxOf({ ...slack, ...direct }), 40_000);
+  t.is(textMaxOf({ ...whatsapp, ...teams, ...direct }), 4_096, 'the channel gets the text');
+  t.is(textMaxOf({ ...twilio, ...called }), 1_600, 'the response holds the answer');
+  t.is(textMaxOf({ ...whatsapp, ...called }), undefined);
+  t.is(textMaxOf({ ...teams, execution: { mode: 'async', split_config, callback } }), 25_000);
+  t.is(textMaxOf(direct), undefined);
+});
+
 test('every bound of the tables is enforced, and the refusal names the field', (t) => {
   const within = (path: string, value: unknown): Given =>
     path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as Given;

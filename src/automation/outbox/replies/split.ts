@@ -11,20 +11,31 @@ const ellipsis = '…';
 
 /**
  * Splits an answer into pieces of at most `max_chunk_size` characters, `(i/N)` included. Pieces end at paragraph or
- * sentence ends if possible, and small ones are merged. There is at least one.
+ * sentence ends if possible, and small ones are merged. There is at least one. An answer that is not split is cut where
+ * its receiver would refuse it.
  */
 export function splitAnswer(text: string, config: SplitConfig): SplitAnswer {
-  if (!config.enabled || text.length <= config.max_chunk_size) return { chunks: [text], truncated: false };
+  if (!config.enabled) return unsplit(text, config.text_max ?? Infinity);
+  if (text.length <= config.max_chunk_size) return { chunks: [text], truncated: false };
   const all = pieces(text, config);
   const truncated = all.length > config.max_chunks;
   const kept = all.slice(0, config.max_chunks);
   const room = config.max_chunk_size - prefixLength(kept.length, config);
   const chunks = kept.map((piece, index) => {
     const isCut = truncated && index === kept.length - 1;
-    const shown = isCut ? cutText(piece, room - ellipsis.length).trimEnd() + ellipsis : piece;
+    const shown = isCut ? shortened(piece, room) : piece;
     return config.numbering && kept.length > 1 ? `(${index + 1}/${kept.length})\n${shown}` : shown;
   });
   return { chunks, truncated };
+}
+
+function unsplit(text: string, lengthMax: number): SplitAnswer {
+  if (text.length <= lengthMax) return { chunks: [text], truncated: false };
+  return { chunks: [shortened(text, lengthMax)], truncated: true };
+}
+
+function shortened(text: string, lengthMax: number): string {
+  return cutText(text, lengthMax - ellipsis.length).trimEnd() + ellipsis;
 }
 
 /** The number of pieces decides how long their prefixes are, and so how much text fits. */

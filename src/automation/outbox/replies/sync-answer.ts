@@ -40,11 +40,12 @@ export function syncAnswer(
   });
 }
 
-/** Whether the waiting caller receives less than the whole text: only lists and TwiML are split. */
+/** Whether the waiting caller receives less than the whole text: only lists and TwiML are split or cut. */
 export function isSyncAnswerCut(way: TextWay, config: ResponseSettings, turn: TurnOutcome): Ready<boolean> {
   const { split_config: split } = config.execution;
   const { format } = config.response_adapter;
-  if ((format !== 'erp' && format !== 'twiml') || !split.enabled) return false;
+  if (format !== 'erp' && format !== 'twiml') return false;
+  if (!split.enabled && split.text_max === undefined) return false;
   return whenReady(syncText(way, config, turn), (text) => splitAnswer(text, split).truncated);
 }
 

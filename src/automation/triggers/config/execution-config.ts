@@ -76,7 +76,7 @@ export const splitConfig = named(
       .max(50_000)
       .optional()
       .describe(
-        'Default: 1500; where `enabled` is not set, the length of the channel. A channel never gets a text that its vendor refuses.',
+        'Default: 1500; where `enabled` is not set, the length of the channel. A channel never gets a text that its vendor refuses: with `enabled: false` a longer one is cut and ends in `…`.',
       ),
     max_chunks: z.int().min(1).max(50).optional(),
     chunk_strategy: z.enum(['paragraph', 'sentence', 'length']).default('paragraph'),
@@ -145,13 +145,21 @@ const chunkCharsDefault = 1_500;
 
 export type SplitConfig = ReturnType<typeof splitConfigOf>;
 
-/** `receiver`: the channel, else the response format, that the answer is written for. */
+/** Whom an answer is written for. */
+export interface Receiver {
+  /** The channel, else the response format. */
+  readonly name: string | undefined;
+  /** Whether that one gets the text itself and not the tenant's own callback, which takes any length. */
+  readonly isDirect: boolean;
+}
+
 export function splitConfigOf(
   given: z.output<typeof splitConfig>,
-  receiver?: string,
+  { name: receiver, isDirect }: Receiver = { name: undefined, isDirect: false },
   adapter: { readonly split_messages?: boolean | undefined; readonly max_messages?: number | undefined } = {},
 ) {
   const charsMax = receiver === undefined ? undefined : charsMaxOf[receiver];
+  const refusedBeyond = charsRefusedBeyond[receiver ?? ''];
   const isWanted = given.enabled ?? adapter.split_messages;
   const enabled = isWanted ?? charsMax !== undefined;
   return {
@@ -160,8 +168,10 @@ export function splitConfigOf(
     max_chunk_size: Math.min(
       // The lengths of channels hold where splitting is not switched on by the configuration.
       given.max_chunk_size ?? (isWanted === true ? undefined : charsMax) ?? chunkCharsDefault,
-      charsRefusedBeyond[receiver ?? ''] ?? Infinity,
+      refusedBeyond ?? Infinity,
     ),
     max_chunks: given.max_chunks ?? adapter.max_messages ?? 10,
+    /** The length of a text that is not split. */
+    ...(isDirect && refusedBeyond !== undefined ? { text_max: refusedBeyond } : {}),
   };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { mappedNamesMax } from '../mapped-context.js';
 import { parseJsonPath } from '../json-path.js';
-import { type Execution, execution, splitConfigOf } from './execution-config.js';
+import { type Execution, execution, type Receiver, splitConfigOf } from './execution-config.js';
 import { dottedPath, expression, refuseUnlessOneSecret, secretFields, withDefault } from './fields.js';
 
 export type { ResponseTransform, SplitConfig } from './execution-config.js';
@@ -146,9 +146,11 @@ function receiverOf(
   from: ChannelType | undefined,
   format: ResponseFormat,
   run: Pick<Execution, 'mode' | 'callback'>,
-): string | undefined {
-  if (format === 'slack' || format === 'teams') return format;
-  return run.mode === 'async' && run.callback !== undefined ? undefined : (from ?? format);
+): Receiver {
+  const isOutOfBand = run.mode === 'async' || (from !== undefined && from !== 'twilio');
+  if (run.callback === undefined || !isOutOfBand) return { name: from ?? format, isDirect: true };
+  if (format === 'slack' || format === 'teams') return { name: format, isDirect: true };
+  return { name: run.mode === 'async' ? undefined : from, isDirect: false };
 }
 
 function refuseWhatDoesNotFit(config: WebhookConfig, context: z.RefinementCtx): void {
