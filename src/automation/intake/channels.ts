@@ -1,5 +1,6 @@
 import { normalPhone } from '../../conversations/invocation/index.js';
 import type { ChannelType } from '../triggers/config/webhook-config.js';
+import { textOfSlack } from '../messages/slack-text.js';
 import { cutText } from '../triggers/mapped-context.js';
 import { textOf } from '../../infra/expressions/index.js';
 import { valueAt } from '../triggers/templates.js';
@@ -53,7 +54,8 @@ function slackMessages(payload: unknown): readonly ChannelMessage[] {
       id: cutText(`${channel}:${at}`, idCharsMax),
       sender,
       displayName: undefined,
-      text: field('text').replaceAll(/^(?:<@[A-Z0-9]{1,30}>\s*)+/g, ''),
+      // The mentions first: an entity stands for a character that a person wrote.
+      text: textOfSlack(field('text').replace(/^(?:<@[A-Z0-9]{1,30}>\s*)+/, '')),
       ownAddress: thread,
       replyTo: channel,
       conversation: `${channel}:${thread}`,

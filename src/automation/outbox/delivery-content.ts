@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Ready, whenReady } from '../../kernel/ready.js';
 import { derivedTransform, type TextWay, transformed } from './replies/transform.js';
-import { splitAnswer } from './replies/split.js';
+import { type SplitAnswer, splitAnswer } from './replies/split.js';
 import {
   type ResponseSettings,
   webhookConfig,
@@ -9,6 +9,7 @@ import {
 } from '../triggers/config/webhook-config.js';
 import { mailOf, requestsOf, type TriggerConfig } from '../triggers/types/registry.js';
 import { mailPlace, type MessagePayload } from '../messages/message-payload.js';
+import { fitsSlack, slackCharsSurelyTaken } from '../messages/slack-text.js';
 
 const turnFailure = z.object({ code: z.string(), message: z.string() });
 
@@ -105,11 +106,21 @@ export async function prepareAnswer(
   };
 }
 
-function chunksOf(way: TextWay, parsed: TriggerConfig, text: string): Ready<ReturnType<typeof splitAnswer>> {
+function chunksOf(way: TextWay, parsed: TriggerConfig, text: string): Ready<SplitAnswer> {
   const { execution } = parsed.config;
   const { format } = responseSettings(parsed).response_adapter;
   const transform = execution.callback?.response_transform ?? derivedTransform(format);
-  return whenReady(transformed(way, text, transform), (whole) => splitAnswer(whole, execution.split_config));
+  return whenReady(transformed(way, text, transform), (whole) => {
+    const answer = splitAnswer(whole, execution.split_config);
+    const isForSlack = execution.callback === undefined && requestsOf(parsed)?.channel?.type === 'slack';
+    if (!isForSlack || answer.chunks.every(fitsSlack)) return answer;
+    // Only chunks of more than 8,000 characters, most of them signs, are too long in Slack's form of text.
+    return splitAnswer(whole, {
+      ...execution.split_config,
+      max_chunk_size: slackCharsSurelyTaken,
+      text_max: slackCharsSurelyTaken,
+    });
+  });
 }
 
 /** The content that reports a turn without an answer to the callback. */

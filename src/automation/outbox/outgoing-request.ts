@@ -3,6 +3,7 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { SecretRef, SecretValue, Vault } from '../../tenancy/vault/index.js';
 import type { Callback, CallbackAuth } from '../triggers/config/execution-config.js';
 import type { SecretFields } from '../triggers/config/fields.js';
+import { slackText } from '../messages/slack-text.js';
 import type { ChannelAddresses, WebhookConfig } from '../triggers/config/webhook-config.js';
 import { callbackRequest, type ChunkNames, type OutgoingRequest } from './callback-body.js';
 import { callbackSignature } from './callback-signature.js';
@@ -163,7 +164,11 @@ function slackMessage(base: string, secret: string, reply: Reply, { names, key }
       authorization: `Bearer ${parsed.data.bot_token}`,
       'idempotency-key': key,
     },
-    body: JSON.stringify({ channel: reply.to, thread_ts: reply.from, text: names.agent_response }),
+    body: JSON.stringify({
+      channel: reply.to,
+      thread_ts: reply.from,
+      text: slackText(names.agent_response),
+    }),
     faultIn: (body) => {
       const answer = slackAnswer.safeParse(jsonOf(body));
       if (answer.success && answer.data.ok) return undefined;
