@@ -46,6 +46,23 @@ test('a message of a thread is answered in the thread, and the thread is the ses
   t.not(sessionOf('elsewhere'), sessionOf('hello'));
 });
 
+test('text has the form that Slack gives it, and what is written with a file is answered', async (t) => {
+  const node = await shared.tenant(t);
+  const trigger = await slackTrigger(node);
+  const file = { channel: 'C8', subtype: 'file_share', files: [{ id: 'F1', name: 'plan.pdf' }] };
+  await send(node, trigger, said('', { ...file, ts: '1700000001.000100' }));
+  await send(node, trigger, said('is 1 &lt; 2 &amp; &lt;!channel&gt; mute?', file));
+  const heard = () => slack.heard.filter(({ body }) => JSON.parse(body).channel === 'C8');
+  await eventually(() => heard().length === 1, { everyMs: 50 });
+  t.is(JSON.parse(heard()[0]?.body ?? '').text, 'echo: is 1 &lt; 2 &amp; &lt;!channel&gt; mute?');
+  const runs = await executionsOf(node, trigger);
+  t.deepEqual(
+    runs.map(({ input_preview: input }) => input),
+    ['is 1 < 2 & <!channel> mute?'],
+    'a file alone runs nothing',
+  );
+});
+
 test('the address is verified, and repeats, apps and edits run nothing', async (t) => {
   const node = await shared.tenant(t);
   const trigger = await slackTrigger(node);

@@ -38,6 +38,9 @@ export function messagesOf(channel: ChannelType, payload: unknown): readonly Cha
   }
 }
 
+/** What a person wrote with a file, in a thread and for the whole channel, or by `/me`; other subtypes are notices. */
+const slackSubtypes: ReadonlySet<string> = new Set(['', 'file_share', 'thread_broadcast', 'me_message']);
+
 /**
  * A message of a person. Messages of apps are left out, this trigger's own answers among them, and so are edits and
  * other notices. A message that mentions the app comes as two events; channel and time are the same in both.
@@ -46,7 +49,7 @@ function slackMessages(payload: unknown): readonly ChannelMessage[] {
   const field = (name: string): string => textOf(valueAt(payload, `event.${name}`));
   const [sender, channel, at] = [field('user'), field('channel'), field('ts')];
   const isMessage = field('type') === 'message' || field('type') === 'app_mention';
-  if (!isMessage || field('subtype') !== '' || field('bot_id') !== '') return [];
+  if (!isMessage || !slackSubtypes.has(field('subtype')) || field('bot_id') !== '') return [];
   if (sender === '' || channel === '' || at === '') return [];
   const thread = field('thread_ts') || at;
   return [

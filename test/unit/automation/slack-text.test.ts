@@ -32,11 +32,21 @@ test('text for Slack notifies nobody, and comes back as it was written', (t) => 
   );
 });
 
-test('what a person wrote is read', (t) => {
+test('what a person wrote is read, with a file, for the whole channel or by /me too', (t) => {
   const read = (text: string, event: object = {}): unknown =>
     messagesOf('slack', said(text, event)).map((message) => message.text);
   t.deepEqual(read('<@U0BOT> is 1 &lt; 2 &amp;&amp; <@U2>?'), ['is 1 < 2 && <@U2>?']);
   t.deepEqual(read('&lt;@U0BOT&gt; is no mention'), ['<@U0BOT> is no mention']);
+  const file = { subtype: 'file_share', files: [{ id: 'F1' }], bot_id: null };
+  t.deepEqual(read('look at this', file), ['look at this']);
+  t.deepEqual(read('', file), [''], 'like a picture without a caption');
+  for (const subtype of ['thread_broadcast', 'me_message']) {
+    t.deepEqual(read('hello', { subtype }), ['hello'], subtype);
+    t.deepEqual(read('hello', { subtype, bot_id: 'B1' }), [], `${subtype} of an app`);
+    t.deepEqual(read('hello', { subtype, user: undefined }), [], `${subtype} of nobody`);
+  }
+  for (const subtype of ['message_changed', 'message_deleted', 'channel_join', 'bot_message'])
+    t.deepEqual(read('hello', { subtype }), [], subtype);
 });
 
 function request(text: string) {
