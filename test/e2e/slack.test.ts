@@ -6,14 +6,17 @@ import { said, sendFromSlack as send, slackTrigger } from '../support/builders/s
 import { executionsOf } from '../support/builders/triggers.js';
 
 let slack: ToolServer;
+/** Of channels in which Slack has a fault for a moment. */
+const recovered = new Set<string>();
 const shared = sharedNode(test, async (atEnd) => {
   slack = await startToolServer(atEnd, (request, response) => {
     const { channel } = JSON.parse(request.body);
     // Slack reports most faults with status 200.
-    answerJson(
-      response,
-      channel === 'C404' ? { ok: false, error: 'channel_not_found' } : { ok: true, ts: '9.9' },
-    );
+    if (channel === 'C404') answerJson(response, { ok: false, error: 'channel_not_found' });
+    else if (channel === 'C500' && !recovered.has(channel)) {
+      recovered.add(channel);
+      answerJson(response, { ok: false, error: 'internal_error' });
+    } else answerJson(response, { ok: true, ts: '9.9' });
   });
   return { environment: { TROUPE_SLACK_BASE_URL: slack.url } };
 });
@@ -106,4 +109,20 @@ test('a message that Slack refuses with a success status is a failed delivery', 
     { everyMs: 50 },
   );
   t.is(failed.status, 'completed');
+});
+
+test('a fault of Slack that passes delays an answer, and all of it arrives', async (t) => {
+  const node = await shared.tenant(t);
+  const trigger = await slackTrigger(node);
+  const paragraphs = ['one', 'two'].map((word) => `${word} `.repeat(700).trim());
+  await send(node, trigger, said(paragraphs.join('\n\n'), { channel: 'C500' }));
+  await eventually(
+    async () => (await executionsOf(node, trigger)).find((one) => one.delivery_status === 'delivered'),
+    { everyMs: 50 },
+  );
+  const texts = slack.heard.map(({ body }) => JSON.parse(body)).filter(({ channel }) => channel === 'C500');
+  t.deepEqual(
+    texts.map(({ text }) => text.slice(0, 5)),
+    ['(1/2)', '(1/2)', '(2/2)'],
+  );
 });

@@ -220,8 +220,9 @@ export class Attempts {
       redirectsMax: 0,
     });
     const fault = answer.status === 200 ? faultIn?.(Buffer.from(answer.body).toString()) : undefined;
-    if (fault !== undefined) return { kind: 'failed', error: fault, final: true };
-    return { kind: 'answered', status: answer.status, retryAfter: answer.headers['retry-after'] };
+    const retryAfter = answer.headers['retry-after'];
+    if (fault !== undefined) return { kind: 'failed', ...fault, retryAfter };
+    return { kind: 'answered', status: answer.status, retryAfter };
   }
 }
 

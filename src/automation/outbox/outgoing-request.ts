@@ -23,7 +23,13 @@ export interface OutgoingParts {
 export interface SignedRequest extends OutgoingRequest {
   readonly ours: boolean;
   /** The fault that a success status hides, if the receiver reports faults in the body. */
-  readonly faultIn?: (body: string) => string | undefined;
+  readonly faultIn?: (body: string) => HiddenFault | undefined;
+}
+
+export interface HiddenFault {
+  readonly error: string;
+  /** Whether a retry cannot succeed. */
+  readonly final: boolean;
 }
 
 export interface Chunk {
@@ -151,6 +157,18 @@ function whatsappMessage(base: string, secret: string, reply: Reply, { names, ke
 
 const slackSecret = z.object({ bot_token: z.string().min(1) });
 const slackAnswer = z.object({ ok: z.boolean(), error: z.string().max(200).optional() });
+/** Slack's codes for what 5xx and 429 say elsewhere. As there, a message may have arrived although the answer is a fault. */
+const slackPassing: ReadonlySet<string> = new Set([
+  'external_channel_migrating',
+  'fatal_error',
+  'internal_error',
+  'message_limit_exceeded',
+  'rate_limited',
+  'ratelimited',
+  'request_timeout',
+  'service_unavailable',
+  'team_added_to_org',
+]);
 
 function slackMessage(base: string, secret: string, reply: Reply, { names, key }: Chunk): SignedRequest {
   const parsed = slackSecret.safeParse(jsonOf(secret));
@@ -172,7 +190,11 @@ function slackMessage(base: string, secret: string, reply: Reply, { names, key }
     faultIn: (body) => {
       const answer = slackAnswer.safeParse(jsonOf(body));
       if (answer.success && answer.data.ok) return undefined;
-      return `Slack refused the message: ${answer.data?.error ?? 'its answer cannot be read'}.`;
+      const code = answer.data?.error;
+      return {
+        error: `Slack refused the message: ${code ?? 'its answer cannot be read'}.`,
+        final: code === undefined || !slackPassing.has(code),
+      };
     },
   };
 }

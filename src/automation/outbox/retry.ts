@@ -8,8 +8,13 @@ const retryAfterMaxMs = 3_600_000;
 /** The result of one attempt. */
 export type AttemptResult =
   | { readonly kind: 'answered'; readonly status: number; readonly retryAfter: string | undefined }
-  /** No response arrived; `final` if a retry cannot succeed. */
-  | { readonly kind: 'failed'; readonly error: string; readonly final: boolean };
+  /** No response arrived, or one that reports a fault under a success status; `final` if a retry cannot succeed. */
+  | {
+      readonly kind: 'failed';
+      readonly error: string;
+      readonly final: boolean;
+      readonly retryAfter?: string | undefined;
+    };
 
 /** Decides what follows an attempt: success, `give-up`, or the pause before the next one. */
 export function afterAttempt(
@@ -21,7 +26,7 @@ export function afterAttempt(
   const mayRepeat = result.kind === 'failed' ? !result.final : result.status === 429 || result.status >= 500;
   const wait = waitsMs[attempts - 1];
   if (!mayRepeat || wait === undefined) return 'give-up';
-  const asked = result.kind === 'answered' ? retryAfterMs(result.retryAfter, options.nowMs) : 0;
+  const asked = retryAfterMs(result.retryAfter, options.nowMs);
   // Add jitter, so that a receiver that was down is not hit by all retries at once.
   return { waitMs: Math.max(asked, Math.round(wait * (0.9 + options.fraction * 0.2))) };
 }

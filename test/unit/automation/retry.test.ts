@@ -29,6 +29,12 @@ test('a receiver that asks for a pause gets it, up to an hour', (t) => {
   t.deepEqual(answered(503, 'soon'), { waitMs: 1_000 });
 });
 
+test('a fault under a success status may ask for a pause too', (t) => {
+  const failed = { kind: 'failed', error: 'refused', final: false, retryAfter: '20' } as const;
+  t.deepEqual(afterAttempt(failed, 1, options), { waitMs: 20_000 });
+  t.is(afterAttempt({ ...failed, final: true }, 1, options), 'give-up');
+});
+
 test('the pauses grow, differ between receivers, and end after the last attempt', (t) => {
   const failed = { kind: 'failed', error: 'refused', final: false } as const;
   const pauses = (fraction: number): unknown[] =>

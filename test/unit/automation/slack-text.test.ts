@@ -82,6 +82,23 @@ test('an answer is sent in the form that Slack asks for', async (t) => {
   t.is(JSON.parse(body).text, 'use &lt;!channel&gt; &amp; co');
 });
 
+test('faults that Slack reports as passing are tried again, others are final', async (t) => {
+  const { faultIn } = await request('hello');
+  const fault = (body: object) => faultIn?.(JSON.stringify(body));
+  t.is(fault({ ok: true, ts: '1.1' }), undefined);
+  for (const error of [
+    'internal_error',
+    'fatal_error',
+    'service_unavailable',
+    'request_timeout',
+    'ratelimited',
+  ])
+    t.deepEqual(fault({ ok: false, error }), { error: `Slack refused the message: ${error}.`, final: false });
+  for (const error of ['channel_not_found', 'invalid_auth', 'msg_too_long', 'is_archived'])
+    t.deepEqual(fault({ ok: false, error }), { error: `Slack refused the message: ${error}.`, final: true });
+  t.true(faultIn?.('<html>')?.final);
+});
+
 test('an answer fits Slack also if all of it becomes entities', async (t) => {
   const way = { scope, plainTexts: (_: unknown, text: string) => text };
   const chunksOf = async (text: string, split_config: object): Promise<readonly string[]> => {
