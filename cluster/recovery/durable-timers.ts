@@ -53,6 +53,8 @@ export class DurableTimers {
   #stopped = false;
   #firing = 0;
   #reading = false;
+  /** The slots changed during a reading, which asked for the earlier ones. */
+  #readAgain = false;
   /** The later timers are left in the store, because there are too many. */
   #heldUntilMs = Number.POSITIVE_INFINITY;
   failures = 0;
@@ -84,7 +86,10 @@ export class DurableTimers {
   }
 
   start(): void {
-    this.#unsubscribe = this.#node.onRing(() => void this.#read());
+    this.#unsubscribe = this.#node.onRing(() => {
+      this.#readAgain = this.#reading;
+      void this.#read();
+    });
     void this.#read();
     this.#refreshLater();
   }
@@ -132,6 +137,10 @@ export class DurableTimers {
     } finally {
       this.#reading = false;
       this.#arm();
+      if (this.#readAgain) {
+        this.#readAgain = false;
+        void this.#read();
+      }
     }
   }
 

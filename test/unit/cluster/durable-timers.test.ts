@@ -187,3 +187,46 @@ test('the timers of gained slots are read at once, and a disarmed timer does not
   t.deepEqual(fired, [['moved', 5_000]]);
   timers.stop();
 });
+
+test('slots that are gained while the timers of others are read are read right after', async (t) => {
+  const time = new VirtualTime();
+  const node = new SlotNode();
+  node.view('me', 'other');
+  const all = Array.from({ length: 100 }, (_, number) => slot(number));
+  const rows = [
+    { id: 'kept', slot: all.find((one) => node.owns(one)) ?? slot(0), atMs: 6_000 },
+    { id: 'gained', slot: all.find((one) => !node.owns(one)) ?? slot(0), atMs: 5_000 },
+  ];
+  const fired: [string, number][] = [];
+  let readings = 0;
+  const timers = new DurableTimers(
+    node,
+    {
+      upcoming: async (asked) => {
+        readings += 1;
+        const found = rows
+          .filter((row) => asked.has(row.slot))
+          .map(({ atMs, ...row }) => ({ ...row, dueInMs: atMs - time.monotonicMs() }));
+        await sleep(time, 800);
+        return found;
+      },
+      fire: async (id) => {
+        fired.push([id, Math.round(time.monotonicMs())]);
+        return undefined;
+      },
+    },
+    config,
+    time,
+    unexpected,
+  );
+  timers.start();
+  await time.advance(400);
+  node.view('me');
+  await time.advance(6_000);
+  t.deepEqual(fired, [
+    ['gained', 5_000],
+    ['kept', 6_000],
+  ]);
+  t.is(readings, 2, 'one for the slots of the first view, one for those of the second');
+  timers.stop();
+});
