@@ -53,13 +53,23 @@ export class Outflow<Item> {
           return;
         }
         // A separate statement: the sink may grant credit before it returns.
-        const cost = this.#sink.item(next.value);
+        const cost = this.#send(next.value);
         this.#credit -= cost;
       }
       await this.#source.return?.();
     } catch (error) {
       // After a cancel the reader already has its answer; a failure while stopping has no receiver.
       this.#end(error);
+    }
+  }
+
+  /** The cost of the message. If it cannot be sent the stream ends; the source is at its `yield`, and must be stopped. */
+  #send(value: Item): number {
+    try {
+      return this.#sink.item(value);
+    } catch (error) {
+      this.#end(error);
+      return 0;
     }
   }
 

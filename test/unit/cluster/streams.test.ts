@@ -116,6 +116,33 @@ test('a message larger than the whole credit is sent, and the next waits until i
   t.deepEqual(costs, [100, 100, -1]);
 });
 
+test('a message that the sink refuses ends the stream, and the source runs its clean-up', async (t) => {
+  let cleaned = false;
+  async function* endless() {
+    try {
+      for (let index = 0; ; index += 1) yield index;
+    } finally {
+      cleaned = true;
+    }
+  }
+  const refused = new Error('too large');
+  const ends: unknown[] = [];
+  const outflow = new Outflow<number>(
+    endless(),
+    {
+      item(value) {
+        if (value === 2) throw refused;
+        return 1;
+      },
+      end: (error) => ends.push(error),
+    },
+    10,
+  );
+  await outflow.run();
+  t.deepEqual(ends, [refused]);
+  t.true(cleaned);
+});
+
 test('a second reader of one stream is refused', async (t) => {
   const reader = new ReplyStream<number>(4, { grant: () => {}, cancel: () => {} });
   const first = reader.next();
