@@ -91,7 +91,8 @@ export class ViewMaker {
       .leases()
       .filter((lease) => !lease.leaving && !known.has(lease.member.process))
       .map((lease) => lease.member)
-      .filter(({ process }) => observer.silentMs(process) < waitMs(config) && !gone.has(process));
+      .filter(({ process }) => observer.silentMs(process) < waitMs(config))
+      .filter(({ process }) => !gone.has(process) && !observer.hasDeparted(process));
     const isSame = joining.length === 0 && staying.length === base.members.length;
     // Each poll comes here: sorting and hashing the names of a thousand members takes longer than the rest of it.
     const next = isSame ? base : makeView(base.number, [...staying, ...joining]);

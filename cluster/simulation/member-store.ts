@@ -196,7 +196,8 @@ export class MemoryMembers {
     if (this.#isLate(sentMs)) return { renewed: false, late: true, ...this.#snapshot() };
     const lease = { ...content, lateMs: this.#acceptsLate ? 0 : Math.max(0, this.#nowMs() - sentMs) };
     const entry = this.#entries.get(lease.member.process);
-    const renewed = entry !== undefined || knownGeneration !== this.#generation;
+    const mayCreate = knownGeneration !== this.#generation && !this.#departed.has(lease.member.process);
+    const renewed = entry !== undefined || mayCreate;
     if (renewed && (entry === undefined || lease.renewals >= entry.lease.renewals)) {
       this.#entries.set(lease.member.process, {
         lease,

@@ -222,6 +222,19 @@ export function memberStoreContract(
     t.deepEqual((await other.snapshot()).departed, []);
   });
 
+  test(`${implementation}: a first renewal that arrives after the release of its process creates no lease`, async (t) => {
+    const { one, other } = await open(t);
+    await one.release(left('p1'));
+    const first = await one.renew(lease('p1', 1), undefined);
+    t.false(first.renewed);
+    t.false(first.late);
+    t.deepEqual(first.leases, []);
+    const { leases, departed } = await other.snapshot();
+    t.deepEqual(leases, []);
+    t.deepEqual(departed, [left('p1')]);
+    t.true((await other.renew(lease('p2', 1), undefined)).renewed, 'another process may join');
+  });
+
   test(`${implementation}: a new member, a view and a departure cause a hint; a mere renewal does not`, async (t) => {
     const { one, other } = await open(t);
     let hints = 0;

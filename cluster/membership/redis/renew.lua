@@ -18,7 +18,8 @@ Result:
   1 if renewed, 2 if it came late, else 0; then what `state` returns
 
 A lease that is missing under the mark that the process knows was removed. Under another mark the store lost
-it with all its data, and it is created again. A renewal that arrives after a later one changes nothing.
+it with all its data, and it is created again. None is created for a process with a departure record: its first renewal
+was overtaken by its release, on another connection. A renewal that arrives after a later one changes nothing.
 A late one changes nothing either: its process gave up long ago and may have promised something since. A replica
 that was promoted gets a new mark, which tells it apart from the old master.
 ]]
@@ -32,7 +33,7 @@ local before = redis.call('HGET', members, field)
 local renewed = 1
 if late > tonumber(ARGV[8]) then
   renewed = 2
-elseif not before and ARGV[4] == mark then
+elseif not before and (ARGV[4] == mark or redis.call('HEXISTS', members, 'left:' .. ARGV[1]) == 1) then
   renewed = 0
 elseif not before or tonumber(ARGV[2]) >= tonumber(string.match(before, '^%d+')) then
   local lease = ARGV[2] .. ' ' .. numberText(now) .. ' ' .. numberText(late) .. ' ' .. ARGV[3]

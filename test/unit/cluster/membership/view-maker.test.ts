@@ -4,7 +4,7 @@ import test from 'ava';
 import { processId, viewNumber } from '../../../../cluster/ids/ids.js';
 import { waitMs } from '../../../../cluster/membership/perspective.js';
 import { ViewMaker } from '../../../../cluster/membership/view-maker.js';
-import { stored } from '../../../contracts/member-store.js';
+import { left, stored } from '../../../contracts/member-store.js';
 import { TestPerspective, viewOf } from '../../../support/builders/perspective.js';
 
 const members = ['p0', 'p1', 'p2'];
@@ -39,6 +39,12 @@ test('a member whose lease was removed and one that is leaving are out of the ne
   context.saw([...members, 'p3']);
   context.saw(['p0'], [stored('p2', 5, { leaving: true }), stored('p3', 5)]);
   t.deepEqual(await publishedWithin(1_000), ['11: p0 p3']);
+});
+
+test('a process that has departed does not join, whatever lease it left', async (t) => {
+  const { context, publishedWithin } = maker();
+  context.saw([...members, 'p3', 'p4'], [], [left('p3')]);
+  t.deepEqual(await publishedWithin(2_000), ['11: p0 p1 p2 p4']);
 });
 
 test('nothing is made, and no number taken, while something opposes a change', async (t) => {
