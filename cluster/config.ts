@@ -177,7 +177,16 @@ const settings = {
   ),
   mailboxCountMax: setting(1_000, 'count', 'waiting calls of one actor'),
   mailboxBytesMax: setting(8_388_608, 'bytes', 'waiting bytes of one actor'),
-  controlCountMax: setting(100, 'count', 'waiting control calls of one actor'),
+  controlCountMax: setting(
+    100,
+    'count',
+    'control calls of one actor that wait for its load, and as many that run; streams do not count',
+  ),
+  streamCountMax: setting(
+    90,
+    'count',
+    'streams in the control lane of one actor, waiting and running alike: they stay open for minutes, and must keep no control call out',
+  ),
   nodeQueueMax: setting(
     100_000,
     'count',
@@ -205,7 +214,7 @@ const settings = {
   ),
   answerMemoryMax: setting(64, 'count', 'answers remembered by one actor'),
   repeatsMax: setting(64, 'count', 'repeats that wait for the answer of one running call'),
-  writeQueueMax: setting(2_000, 'count', 'unfinished writes of one actor; twice its running calls'),
+  writeQueueMax: setting(2_000, 'count', 'unfinished writes of one actor; twice its running turns'),
   writeBatchMax: setting(200, 'count', 'writes of one group commit: more gains nothing'),
   writeBatchesInFlight: setting(2, 'count', 'one is built while the other commits'),
   writeRetryMs: setting(100, 'ms', 'pause before a write of unknown outcome is submitted again'),

@@ -118,6 +118,10 @@ export class Call implements Mail, Deadlined, Arrival {
     return this.#origin.method.lane;
   }
 
+  get streams(): boolean {
+    return this.#origin.method.streams;
+  }
+
   get group(): string {
     return this.#origin.group;
   }

@@ -11,6 +11,9 @@ import { mayBecome } from './state.js';
 interface RareFields {
   /** Running calls outside the turn lane: control calls, and turns that called `letNextIn`. */
   readonly parallel: Set<Call>;
+  /** How many of them are control calls with one answer, and how many are streams in the control lane. */
+  controls: number;
+  streams: number;
   /** While loading: the process whose running turn must end first. */
   busyAt: ProcessId | undefined;
   /** Called once when the cell is removed from the table. */
@@ -82,6 +85,8 @@ export class Cell {
   get extra(): RareFields {
     return (this.#extra ??= {
       parallel: new Set(),
+      controls: 0,
+      streams: 0,
       busyAt: undefined,
       onGone: new Set(),
       abort: undefined,
@@ -92,10 +97,19 @@ export class Cell {
     return this.#extra?.busyAt;
   }
 
+  /** The call runs outside the turn lane. */
+  addParallel(call: Call): void {
+    const { extra } = this;
+    extra.parallel.add(call);
+    count(extra, call, 1);
+  }
+
   /** Removes the call if it ran outside the turn lane. */
   removeParallel(call: Call): void {
     const extra = this.#extra;
-    if (extra === undefined || !extra.parallel.delete(call) || extra.parallel.size > 0) return;
+    if (extra === undefined || !extra.parallel.delete(call)) return;
+    count(extra, call, -1);
+    if (extra.parallel.size > 0) return;
     if (extra.busyAt === undefined && extra.onGone.size === 0) this.#extra = undefined;
   }
 
@@ -129,6 +143,17 @@ export class Cell {
     return this.#extra?.parallel.size ?? 0;
   }
 
+  /** Running calls in the control lane that a call of this form is counted with. */
+  besides({ streams }: Pick<Call, 'streams'>): number {
+    return (streams ? this.#extra?.streams : this.#extra?.controls) ?? 0;
+  }
+
+  /** Turns that run beside another one. */
+  get turnsBeside(): number {
+    const extra = this.#extra;
+    return extra === undefined ? 0 : extra.parallel.size - extra.controls - extra.streams;
+  }
+
   /** Aborted if the cell is removed before its load has finished. */
   get loadingSignal(): AbortSignal {
     return (this.extra.abort ??= new AbortController()).signal;
@@ -137,4 +162,10 @@ export class Cell {
   abortLoading(): void {
     this.#extra?.abort?.abort();
   }
+}
+
+function count(extra: RareFields, { lane, streams }: Call, change: number): void {
+  if (lane === 'turn') return;
+  if (streams) extra.streams += change;
+  else extra.controls += change;
 }

@@ -77,14 +77,21 @@ export class MessageLoop implements CallRunner {
     call.arrivedAtMs = this.#clock.nowMs();
     if (call.lane === 'control') {
       if (cell.state === 'loading') this.#control(cell, call);
-      else if (cell.extra.parallel.size < this.#config.controlCountMax) this.#run(cell, call);
-      else this.refuse(call, 'too many control calls are running (controlCountMax)');
+      else this.#runBeside(cell, call);
       return;
     }
     // At an ending actor it waits: its slot came back, and "moved" would send the caller here again and again.
     const isFree = cell.state === 'ready' && cell.running === undefined && cell.waiting === 0;
     if (isFree && this.#dispatcher.mayStartNow()) this.#run(cell, call);
     else this.#wait(cell, call);
+  }
+
+  /** Streams have places of their own: they stay for minutes, and no number of readers may keep a control call out. */
+  #runBeside(cell: Cell, call: Call): void {
+    const { controlCountMax, streamCountMax } = this.#config;
+    if (cell.besides(call) < (call.streams ? streamCountMax : controlCountMax)) this.#run(cell, call);
+    else if (call.streams) this.refuse(call, `${cell.kind.name} has too many open streams (streamCountMax)`);
+    else this.refuse(call, 'too many control calls are running (controlCountMax)');
   }
 
   #control(cell: Cell, call: Call): void {
@@ -161,7 +168,7 @@ export class MessageLoop implements CallRunner {
       call.runner = this;
       call.cell = cell;
     } else {
-      cell.extra.parallel.add(call);
+      cell.addParallel(call);
     }
     try {
       const result = handler.call(cell.instance, call.input, call);
@@ -217,9 +224,9 @@ export class MessageLoop implements CallRunner {
     const { cell } = call;
     if (!(cell instanceof Cell) || cell.running !== call) return;
     // While as many run beside each other as may wait, the next one waits for the end of this one.
-    if (cell.parallel >= this.#config.mailboxCountMax) return;
+    if (cell.turnsBeside >= this.#config.mailboxCountMax) return;
     cell.running = undefined;
-    cell.extra.parallel.add(call);
+    cell.addParallel(call);
     if (cell.waiting > 0 && cell.state === 'ready') this.#dispatcher.enqueue(cell);
   }
 

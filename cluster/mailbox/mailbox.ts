@@ -6,6 +6,8 @@ export type Lane = 'turn' | 'control';
 
 export interface Mail {
   readonly lane: Lane;
+  /** Whether it is answered by a stream. */
+  readonly streams: boolean;
   /** The sender's group; a mailbox with several sending groups serves them in turn. */
   readonly group: string;
   readonly bytes: number;
@@ -17,12 +19,16 @@ export interface MailboxBounds {
   readonly mailboxCountMax: number;
   readonly mailboxBytesMax: number;
   readonly controlCountMax: number;
+  readonly streamCountMax: number;
 }
 
 /** Ended messages that a queue may hold beyond the number of those that wait; fewer are not worth a pass over it. */
 const endedMax = 16;
 
-/** Bounded by count and by bytes in each lane. The control lane has its own bound, so that a flood of turns cannot block it. */
+/**
+ * Bounded by count and by bytes in each lane. The control lane has its own bounds, so that a flood of turns cannot block
+ * it, and streams in it are counted apart, so that readers cannot keep out what is answered at once.
+ */
 export class Mailbox<Item extends Mail> {
   readonly #bounds: MailboxBounds;
   readonly #actorGroup: string;
@@ -32,6 +38,7 @@ export class Mailbox<Item extends Mail> {
   #mixed: FairQueue<Item> | undefined;
   #turns = 0;
   #controls = 0;
+  #streams = 0;
   #turnBytes = 0;
   #controlBytes = 0;
   /** Messages in the queues that ended while they waited. */
@@ -43,7 +50,7 @@ export class Mailbox<Item extends Mail> {
   }
 
   get waiting(): number {
-    return this.#turns + this.#controls;
+    return this.#turns + this.#controls + this.#streams;
   }
 
   /** Messages in memory, including those that have ended. */
@@ -57,12 +64,14 @@ export class Mailbox<Item extends Mail> {
 
   /** False if the mailbox is full; the message was then not added. */
   offer(mail: Item): boolean {
-    const { controlCountMax, mailboxCountMax, mailboxBytesMax } = this.#bounds;
+    const { controlCountMax, streamCountMax, mailboxCountMax, mailboxBytesMax } = this.#bounds;
     // A single message above the byte bound is accepted; otherwise it could never be handled.
     if (mail.lane === 'control') {
-      if (this.#controls >= controlCountMax) return false;
-      if (this.#controls > 0 && this.#controlBytes + mail.bytes > mailboxBytesMax) return false;
-      this.#controls += 1;
+      if (mail.streams ? this.#streams >= streamCountMax : this.#controls >= controlCountMax) return false;
+      const isAlone = this.#streams + this.#controls === 0;
+      if (!isAlone && this.#controlBytes + mail.bytes > mailboxBytesMax) return false;
+      if (mail.streams) this.#streams += 1;
+      else this.#controls += 1;
       this.#controlBytes += mail.bytes;
       this.#control.push(mail);
     } else {
@@ -105,7 +114,8 @@ export class Mailbox<Item extends Mail> {
 
   #discount(mail: Item): void {
     if (mail.lane === 'control') {
-      this.#controls -= 1;
+      if (mail.streams) this.#streams -= 1;
+      else this.#controls -= 1;
       this.#controlBytes -= mail.bytes;
     } else {
       this.#turns -= 1;

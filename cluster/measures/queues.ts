@@ -21,17 +21,18 @@ const endedMax = 16;
 const rememberedMax = 10_000;
 
 export function queueBounds(config: ClusterConfig) {
-  const { mailboxCountMax, controlCountMax, messageBytesMax, linkCallsMax, timersMax } = config;
+  const { mailboxCountMax, controlCountMax, streamCountMax, messageBytesMax } = config;
+  const { linkCallsMax, timersMax } = config;
   // One body above a bound in bytes is accepted alone; otherwise it could never be handled.
   const laneBytes = Math.max(config.mailboxBytesMax, messageBytesMax);
-  const waitingMax = mailboxCountMax + controlCountMax;
+  const waitingMax = mailboxCountMax + controlCountMax + streamCountMax;
   return {
     actors: bound(config.residentsMax),
     loads: bound(config.activationsMax + config.activationQueueMax),
     mailbox: bound(waitingMax, 2 * laneBytes),
     mailbox_with_ended: bound(2 * waitingMax + endedMax),
     node_mailboxes: bound(config.nodeQueueMax, Math.max(config.nodeQueueBytes, messageBytesMax)),
-    running_calls: bound(Math.max(mailboxCountMax, controlCountMax) + 1),
+    running_calls: bound(waitingMax + 1),
     remembered_answers: bound(config.answerMemoryMax + 2 * waitingMax + linkCallsMax),
     joined_repeats: bound(config.repeatsMax),
     actor_writes: bound(config.writeQueueMax),

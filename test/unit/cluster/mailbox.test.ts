@@ -7,17 +7,24 @@ import { Mailbox, type Lane } from '../../../cluster/mailbox/mailbox.js';
 interface TestMail {
   readonly name: string;
   readonly lane: Lane;
+  readonly streams: boolean;
   readonly group: string;
   readonly bytes: number;
   ended: boolean;
 }
 
 function mail(name: string, changes: Partial<TestMail> = {}): TestMail {
-  return { name, lane: 'turn', group: 'g', bytes: 10, ended: false, ...changes };
+  return { name, lane: 'turn', streams: false, group: 'g', bytes: 10, ended: false, ...changes };
 }
 
 function mailbox(changes: object = {}) {
-  const bounds = { mailboxCountMax: 3, mailboxBytesMax: 100, controlCountMax: 2, ...changes };
+  const bounds = {
+    mailboxCountMax: 3,
+    mailboxBytesMax: 100,
+    controlCountMax: 2,
+    streamCountMax: 2,
+    ...changes,
+  };
   return new Mailbox<TestMail>(bounds, 'g');
 }
 
@@ -166,4 +173,26 @@ test('control messages are bounded by bytes of their own', (t) => {
   t.is(box.bytes, 120);
   box.take('control');
   t.true(box.offer(large('c3', 'control')));
+});
+
+test('streams in the control lane do not take the places of control calls, nor these theirs', (t) => {
+  const box = mailbox({ mailboxBytesMax: 1_000, controlCountMax: 1, streamCountMax: 2 });
+  const stream = (name: string) => mail(name, { lane: 'control', streams: true });
+  t.deepEqual(
+    [box.offer(stream('s1')), box.offer(stream('s2')), box.offer(stream('s3'))],
+    [true, true, false],
+  );
+  t.deepEqual(
+    [box.offer(mail('c1', { lane: 'control' })), box.offer(mail('c2', { lane: 'control' }))],
+    [true, false],
+  );
+  t.is(box.waiting, 3);
+  t.is(box.take('control')?.name, 's1');
+  t.true(box.offer(stream('s4')), 'its place is free again');
+  const gone = stream('s5');
+  t.is(box.take('control')?.name, 's2');
+  box.offer(gone);
+  gone.ended = true;
+  box.forget(gone);
+  t.true(box.offer(stream('s6')), 'the place of one that ended is free again');
 });
