@@ -11,9 +11,10 @@ interface Answer {
   /** The request itself if the call was local, where no bytes exist. */
   input: unknown;
   readonly atMs: number;
-  /** Calls with the same request id that wait for this running one. */
+  /** Calls with the same request id that wait for the running one. */
   joined: Call[] | undefined;
-  running: boolean;
+  /** Undefined once it has ended. */
+  running: Call | undefined;
   value: unknown;
   error: ClusterError | undefined;
 }
@@ -42,16 +43,12 @@ export class AnswerMemory {
           `request ${call.requestId} was already used with a different payload`,
         ),
       );
-    } else if (answer.running) {
-      const joined = (answer.joined ??= []);
-      if (joined.length >= joinedMax) {
-        const reason = `${joined.length} repeats of request ${call.requestId} wait for its answer (repeatsMax)`;
+    } else if (answer.running !== undefined) {
+      const waiting = answer.joined?.length ?? 0;
+      if (waiting >= joinedMax) {
+        const reason = `${waiting} repeats of request ${call.requestId} wait for its answer (repeatsMax)`;
         call.fail(new ClusterError('overloaded', reason, { retryAfterMs }));
-      } else {
-        joined.push(call);
-        call.joined();
-        this.mostJoined = Math.max(this.mostJoined, joined.length);
-      }
+      } else this.#join(answer, call);
     } else if (answer.error === undefined) {
       call.reply(answer.value);
     } else {
@@ -67,24 +64,40 @@ export class AnswerMemory {
       input: payload === 0 ? call.input : undefined,
       atMs: nowMs,
       joined: undefined,
-      running: true,
+      running: call,
       value: undefined,
       error: undefined,
     };
     this.#answers.set(call.requestId, answer);
     if (this.#answers.size > max) this.#dropOldestFinished();
+    call.awaitedUntilMs = () => latestDeadline(answer.joined);
     call.onOutcome = (error, value) => this.#settle(call, answer, error, value);
   }
 
   forgetOlderThan(atMs: number): void {
     for (const [id, answer] of this.#answers) {
       if (answer.atMs > atMs) return;
-      if (!answer.running) this.#answers.delete(id);
+      if (answer.running === undefined) this.#answers.delete(id);
     }
   }
 
+  #join(answer: Answer, call: Call): void {
+    const joined = (answer.joined ??= []);
+    joined.push(call);
+    call.joined();
+    this.mostJoined = Math.max(this.mostJoined, joined.length);
+    call.onOutcome = (error) => {
+      if (answer.joined === undefined) return;
+      answer.joined = answer.joined.filter((other) => other !== call);
+      // Nobody waits any more: the call ends like one whose caller has gone.
+      if (error !== undefined && answer.joined.length === 0 && answer.running?.left === true) {
+        answer.running.fail(error);
+      }
+    };
+  }
+
   #settle(call: Call, answer: Answer, error: ClusterError | undefined, value: unknown): void {
-    answer.running = false;
+    answer.running = undefined;
     answer.value = value;
     answer.error = error;
     // A retryable failure is not remembered: the retry must run.
@@ -94,13 +107,13 @@ export class AnswerMemory {
     answer.joined = undefined;
     for (const other of joined ?? []) {
       if (error === undefined) other.reply(value);
-      else other.fail(error);
+      else other.fail(call.left ? errorOfRepeat(error) : error);
     }
   }
 
   #dropOldestFinished(): void {
     for (const [id, answer] of this.#answers) {
-      if (answer.running) continue;
+      if (answer.running !== undefined) continue;
       this.#answers.delete(id);
       return;
     }
@@ -118,4 +131,16 @@ function payloadOf(answer: Answer, { method }: Call): number {
 
 function hashOf({ method, input }: Call): number {
   return hashBytes(encode(method.input, input));
+}
+
+function latestDeadline(joined: readonly Call[] | undefined): number | undefined {
+  if (joined === undefined || joined.length === 0) return undefined;
+  return joined.reduce((latest, { deadlineAtMs }) => Math.max(latest, deadlineAtMs), 0);
+}
+
+/** What the handler had asked for before its caller went ended by that caller's deadline. No repeat has passed its own. */
+function errorOfRepeat(error: ClusterError): ClusterError {
+  if (error.tag !== 'deadline_exceeded' && error.tag !== 'cancelled') return error;
+  const message = 'the call that this repeat joined was cut short by its first caller; repeat it again';
+  return new ClusterError('outcome_unknown', message, { cause: error });
 }

@@ -57,7 +57,7 @@ export class Call implements Mail, Deadlined, Arrival {
   #input: unknown;
   readonly #to: CallTarget;
   readonly #origin: CallOrigin;
-  readonly #sink: ReplySink;
+  #sink: ReplySink;
   readonly #deadlines: Deadlines | undefined;
 
   deadlineNext: Deadlined | undefined = undefined;
@@ -74,6 +74,10 @@ export class Call implements Mail, Deadlined, Arrival {
   onEndedWaiting: ((call: Call) => void) | undefined = undefined;
   /** Called with the outcome, to answer repeats that joined this call by request id. */
   onOutcome: ((error: ClusterError | undefined, value: unknown) => void) | undefined = undefined;
+  /** Set by the answer memory: until when repeats wait for the answer; undefined if none does. */
+  awaitedUntilMs: (() => number | undefined) | undefined = undefined;
+  /** Its caller has gone before the answer came; it goes on for repeats. */
+  left = false;
   /** Set while the handler runs. */
   runner: CallRunner | undefined = undefined;
   /** The cell that runs it. */
@@ -135,7 +139,7 @@ export class Call implements Mail, Deadlined, Arrival {
   }
 
   get deadlineAtMs(): number {
-    return this.#origin.deadlineAtMs;
+    return (this.left ? this.awaitedUntilMs?.() : undefined) ?? this.#origin.deadlineAtMs;
   }
 
   get traceparent(): string | undefined {
@@ -155,7 +159,10 @@ export class Call implements Mail, Deadlined, Arrival {
     return this.lane === 'turn' ? `${this.#to.kind.name}\0${this.#to.text}` : '';
   }
 
-  /** Aborted at the deadline, on the caller's cancel and when the activation ends. Created on first use. */
+  /**
+   * Aborted when the activation ends, and at the deadline or on the caller's cancel unless repeats wait for the answer.
+   * Created on first use.
+   */
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController();
@@ -210,17 +217,30 @@ export class Call implements Mail, Deadlined, Arrival {
   }
 
   cancel(): void {
-    this.fail(new ClusterError('cancelled', `${this.method.name} was cancelled by its caller`));
+    this.#leave(new ClusterError('cancelled', `${this.method.name} was cancelled by its caller`));
   }
 
   onDeadline(): void {
-    this.fail(
+    this.#leave(
       new ClusterError(
         'deadline_exceeded',
         `${this.method.name} ${this.begun ? 'did not finish' : 'did not start'} in time`,
         this.begun ? {} : { notBegun: true },
       ),
     );
+  }
+
+  /** The caller waits no longer. Those of repeats do, who neither cancelled nor have its deadline. */
+  #leave(error: ClusterError): void {
+    if (this.ended || this.awaitedUntilMs?.() === undefined) {
+      this.fail(error);
+      return;
+    }
+    this.left = true;
+    this.#deadlines?.remove(this);
+    const sink = this.#sink;
+    this.#sink = nobody;
+    sink.fail(error);
   }
 
   #finish(): boolean {
@@ -230,3 +250,5 @@ export class Call implements Mail, Deadlined, Arrival {
     return true;
   }
 }
+
+const nobody: ReplySink = { reply() {}, fail() {}, opened() {}, item: () => 0, end() {} };
