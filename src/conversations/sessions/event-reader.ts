@@ -1,5 +1,6 @@
 import { ActorError, type Call, ClusterError } from '../../../cluster/index.js';
 import type { Time } from '../../../cluster/index.js';
+import { messageEnd } from './event-messages.js';
 import type { LiveTurn } from './live-turn.js';
 import type { Reader, Readers } from './readers.js';
 import { type TurnEventsMessage, turnEventsToWire } from './wire/turn-events.js';
@@ -9,8 +10,6 @@ import { type TurnEventsMessage, turnEventsToWire } from './wire/turn-events.js'
  * change of the control mode waits for it; after that it counts as stuck and is not waited for.
  */
 const forwardingMs = 1_000;
-/** Events of one message to a reader: large enough to be cheap, small enough to share a link. */
-const eventsMax = 256;
 
 export const elsewhere = turnEventsToWire({
   events: [],
@@ -44,7 +43,7 @@ export async function* follow(options: FollowOptions, call: Call): AsyncGenerato
     let sentDeadlineAtMs: number | undefined;
     while (!call.ended) {
       checkReader(options, reader);
-      const until = Math.min(turn.log.events.length, place + eventsMax);
+      const until = messageEnd(turn.log.events, place);
       const events = turn.eventsFrom(place, until);
       place = until;
       const barrier = reader.barrier;

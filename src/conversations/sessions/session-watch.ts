@@ -1,5 +1,6 @@
 import { type Call, ClusterError } from '../../../cluster/index.js';
 import type { WatchRequest, WatchResponse } from '../../../generated/troupe/actors/v1/session.js';
+import { messageEnd } from './event-messages.js';
 import type { LiveTurn } from './live-turn.js';
 import type { SessionState } from './session-state.js';
 import { watchedEventsToWire } from './wire/turn-events.js';
@@ -37,15 +38,17 @@ export async function* watch(
       const changed = new Promise<void>((resolve) => {
         wake = resolve;
       });
-      for (const turn of state.turns()) {
-        const place = places.get(turn) ?? 0;
-        const events = turn.eventsFrom(place);
-        places.set(turn, turn.log.events.length);
-        if (events.length === 0) continue;
-        yield watchedEventsToWire({ executionId: turn.row.id, events });
+      const turn = state.turns().find((one) => (places.get(one) ?? 0) < one.log.events.length);
+      if (turn === undefined) {
+        for (const known of places.keys()) if (state.turn(known.row.id) !== known) places.delete(known);
+        await changed;
+        continue;
       }
-      for (const turn of places.keys()) if (state.turn(turn.row.id) !== turn) places.delete(turn);
-      if (!call.ended) await changed;
+      const place = places.get(turn) ?? 0;
+      const until = messageEnd(turn.log.events, place);
+      places.set(turn, until);
+      const events = turn.eventsFrom(place, until);
+      if (events.length > 0) yield watchedEventsToWire({ executionId: turn.row.id, events });
     }
   } finally {
     end();
