@@ -18,7 +18,7 @@ import type { Repeat, StreamWriter } from '../../http/operations/index.js';
 import type { AgentAdmission } from './agent-admission.js';
 import { EventPump, type PumpSource } from './event-pump.js';
 import type { ReadExecution } from './reads.store.js';
-import type { Sessions, WantedTurn } from './sessions.js';
+import type { Openable, Sessions, WantedTurn } from './sessions.js';
 
 export interface ChatTurnsParts {
   readonly sessions: Sessions;
@@ -42,9 +42,14 @@ export interface WantedChat {
 export interface ChatTurn {
   readonly sessionId: string;
   readonly executionId: string;
+  /** Asks its session for the events. Rejects if the session refuses the reader. */
+  enter(): Promise<EnteredTurn>;
+  cancel(): Promise<void>;
+}
+
+export interface EnteredTurn {
   /** Sends the events until the turn has ended or the reader has gone. Never rejects. */
   sendTo(writer: StreamWriter): Promise<{ readonly isDone: boolean }>;
-  cancel(): Promise<void>;
 }
 
 export class ChatTurns {
@@ -121,14 +126,14 @@ export class ChatTurns {
   }
 
   /**
-   * Follows a turn that has begun, from the event after the given one. Asks its session only when the events are sent: the
-   * answer to a HEAD request sends none, and a reader that nobody ends would delay every handoff.
+   * Follows a turn that has begun, from the event after the given one. Asks its session only when it is entered, which a HEAD
+   * request does not do: a reader that nobody ends would delay every handoff.
    */
   follow(caller: TenantCaller, execution: ReadExecution, after: number): ChatTurn {
     const { sessions, newId } = this.#parts;
     const follower = newId();
     const sessionId = execution.session_id ?? '';
-    const events = (): PumpSource['events'] =>
+    const events = (): AskedEvents =>
       execution.outcome === null
         ? sessions.follow(caller.scope, sessionId, execution.id, after, follower)
         : finished();
@@ -181,26 +186,35 @@ export class ChatTurns {
   #turn(
     caller: TenantCaller,
     { sessionId, executionId, follower, after }: FollowedTurn,
-    begin: () => PumpSource['events'],
+    ask: () => AskedEvents,
   ): ChatTurn {
     const { sessions, time } = this.#parts;
     const { scope } = caller;
     return {
       sessionId,
       executionId,
-      sendTo: async (writer) => {
-        const pump = new EventPump(writer, time, after);
-        await pump.run({
-          events: begin(),
-          confirmDropped: (barrier) => sessions.passed(scope, sessionId, follower, barrier),
-          stored: (last) => sessions.stored(scope, executionId, last),
-        });
-        return { isDone: pump.isDone };
+      enter: async () => {
+        const events = ask();
+        await events.opened?.();
+        return {
+          sendTo: async (writer) => {
+            const pump = new EventPump(writer, time, after);
+            await pump.run({
+              events,
+              confirmDropped: (barrier) => sessions.passed(scope, sessionId, follower, barrier),
+              stored: (last) => sessions.stored(scope, executionId, last),
+            });
+            return { isDone: pump.isDone };
+          },
+        };
       },
       cancel: async () => void (await sessions.cancel(scope, sessionId, actorOf(caller), executionId)),
     };
   }
 }
+
+/** Those of a turn that has just begun, or that has ended, are open. */
+type AskedEvents = PumpSource['events'] & Partial<Pick<Openable<unknown>, 'opened'>>;
 
 interface FollowedTurn {
   readonly sessionId: string;

@@ -19,10 +19,21 @@ export const elsewhere = turnEventsToWire({
   after: 0,
 });
 
-interface FollowOptions {
-  readonly turn: LiveTurn;
+/** The only message to a reader whose turn is not here. */
+export async function* goneElsewhere(): AsyncGenerator<TurnEventsMessage> {
+  yield elsewhere;
+}
+
+export interface NewReader {
+  /** The last event that it has. */
   readonly after: number;
   readonly follower: string;
+  /** Whether another request had begun the turn. */
+  readonly joined: boolean;
+}
+
+interface FollowOptions extends NewReader {
+  readonly turn: LiveTurn;
   readonly readers: Readers;
   readonly time: Time;
   /** Whether the actor is being moved: readers of queued turns then follow it to the new owner. */
@@ -31,8 +42,8 @@ interface FollowOptions {
 
 /** A turn's events after the last one that the reader has, until the turn has ended. */
 export async function* follow(options: FollowOptions, call: Call): AsyncGenerator<TurnEventsMessage> {
-  const { turn, after, follower, readers } = options;
-  const reader = readers.enter(follower, turn);
+  const { turn, after, follower, joined, readers } = options;
+  const reader = readers.enter(follower, turn, joined);
   // Aborting the call ends the wait below.
   const wake = (): void => turn.log.wake();
   call.signal.addEventListener('abort', wake, { once: true });

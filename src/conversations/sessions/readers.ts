@@ -1,5 +1,6 @@
 import type { Time } from '../../../cluster/index.js';
 import type { LiveTurn } from './live-turn.js';
+import { joinedMax, refuseAbove } from './reader-limits.js';
 
 /** Longer than a healthy edge needs to drop a queue in memory; a reader that does not confirm in time is cut off. */
 export const passingMs = 1_000;
@@ -7,6 +8,8 @@ export const passingMs = 1_000;
 /** A reader of a turn's events: an edge, for one client. */
 export interface Reader {
   readonly turn: LiveTurn;
+  /** It came to a turn that another request had begun. */
+  readonly joined: boolean;
   /** The barrier that the reader has not been sent yet; 0 if it was sent the last one. */
   barrier: number;
   /** Its stream must end: it did not confirm in time that it dropped the retracted text. */
@@ -27,8 +30,15 @@ export class Readers {
     this.#time = time;
   }
 
-  enter(follower: string, turn: LiveTurn): Reader {
-    const reader: Reader = { turn, barrier: 0, cut: false };
+  /** Refuses a reader that joins a turn above the limit. One that comes back after a lost link has its place. */
+  admit(follower: string): void {
+    if (this.#readers.get(follower)?.joined === true) return;
+    const joined = [...this.#readers.values()].filter((reader) => reader.joined);
+    refuseAbove(joinedMax, joined.length, 'joined its turns', this.#time);
+  }
+
+  enter(follower: string, turn: LiveTurn, joined: boolean): Reader {
+    const reader: Reader = { turn, joined, barrier: 0, cut: false };
     this.#readers.set(follower, reader);
     return reader;
   }

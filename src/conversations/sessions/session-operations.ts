@@ -46,6 +46,7 @@ import {
 } from './responses.js';
 import { monitor } from './session-monitor.js';
 import { numberAfter, numberCursor } from './pages.js';
+import { watchersMax } from './reader-limits.js';
 import { findSession, listMessages, listMessagesBefore, listSessions } from './reads.store.js';
 import type { SessionChanges } from './session-changes.js';
 import { serveSessionChanges } from './session-changes-stream.js';
@@ -282,23 +283,26 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
       path: '/api/v1/sessions/:id/stream',
       title: 'Watch a conversation live.',
       description:
-        'The events of its turns, each with its `execution_id`. The stream ends after five minutes, or with the session.',
+        'The events of its turns, each with its `execution_id`. The stream ends after five minutes, or with the session. ' +
+        `A conversation has at most ${watchersMax} such readers; the next is refused with 429.`,
       access: tenantCaller('sessions:read'),
       params: sessionParams,
       output: turnEventShape,
       contentType: 'text/event-stream',
       shown: { events: turnEventShape },
       errors: ['not_found'],
-      async handle({ caller, params }) {
+      async handle({ caller, params, isHead }) {
         const { scope } = caller;
         await sessions.session(scope, params.id);
-        return eventStream((writer) => {
-          const events = sessions.watch(scope, params.id);
+        const events = isHead === true ? undefined : sessions.watch(scope, params.id);
+        await events?.opened();
+        return eventStream(async (writer) => {
+          if (events === undefined) return;
           const hasEnded = async (): Promise<boolean> => {
             const session = await store.inTenant(scope, (tx) => findSession(scope, tx, params.id));
             return session === null || session.ended_at !== null;
           };
-          return monitor({ events, hasEnded }, writer, time);
+          await monitor({ events, hasEnded }, writer, time);
         });
       },
     }),

@@ -1,5 +1,6 @@
 import type { Time } from '../../../cluster/index.js';
 import { LiveTurn, metadataOf } from './live-turn.js';
+import { refuseAbove, watchersMax } from './reader-limits.js';
 import { Readers } from './readers.js';
 import type { ExecutionRow, MessageRow, SessionLoaded, SessionRow } from './rows.js';
 
@@ -31,11 +32,13 @@ export class SessionState {
   #tail: MessageRow[];
   #tailCharacters = 0;
   readonly #holds: (bytes: number) => void;
+  readonly #time: Time;
 
   constructor(loaded: SessionLoaded, epoch: number, time: Time, holds: (bytes: number) => void) {
     this.session = countedSession(loaded);
     this.#knowsAllEnded = loaded.session === undefined;
     this.#holds = holds;
+    this.#time = time;
     this.#tail = bounded(loaded.messages);
     this.#count(charactersOf(this.#tail));
     this.readers = new Readers(time);
@@ -91,6 +94,11 @@ export class SessionState {
 
   wake(): void {
     for (const listener of this.#listeners) listener();
+  }
+
+  /** Refuses a reader of the whole session above the limit. */
+  admitWatcher(): void {
+    refuseAbove(watchersMax, this.#listeners.size, 'watch it', this.#time);
   }
 
   /** Called for every event of every turn. */

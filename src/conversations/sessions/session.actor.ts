@@ -41,22 +41,16 @@ import { approvalEvents, decide, expire } from './approvals.js';
 import { EndingActivation } from './ending-activation.js';
 import { acceptTurn, beforeEntering, newSession, touchesOf } from './turn-queue.js';
 import { changeControl } from './session-control.js';
-import { elsewhere, follow } from './event-reader.js';
+import { elsewhere, follow, goneElsewhere, type NewReader } from './event-reader.js';
 import type { LiveTurn } from './live-turn.js';
 import type { PlainActivation, SessionActivation, SessionActorParts, SessionService } from './parts.js';
 import { noteHandover } from './handover.js';
 import { asActorError } from './refusals.js';
 import type { RealtimeEventRow } from '../realtime/index.js';
-import type {
-  ExecutionRow,
-  MessageRow,
-  SessionLoad,
-  SessionLoaded,
-  SessionWrite,
-  SessionWritten,
-} from './rows.js';
+import type { ExecutionRow, SessionLoad, SessionLoaded, SessionWrite, SessionWritten } from './rows.js';
 import type { RequestedTurn } from './requests.js';
 import { erasePerson, eraseSession } from './erasure.js';
+import { append } from './session-append.js';
 import { overviewOf } from './session-overview.js';
 import { change, SessionState } from './session-state.js';
 import { ended } from './turn-end.js';
@@ -172,7 +166,7 @@ class SessionActor {
   async *run({ turn: wanted, after, follower }: RunRequest, call: Call): AsyncGenerator<RunResponse> {
     const turn = await refusing(() => this.#accept(turnFromWire(wanted)));
     if (turn === 'elsewhere') yield elsewhere;
-    else yield* this.#follow(turn, after, follower, call);
+    else yield* this.#follow(turn, { after, follower, joined: false }, call);
   }
 
   async accept({ turn }: AcceptRequest): Promise<{ elsewhere: boolean }> {
@@ -180,10 +174,12 @@ class SessionActor {
     return { elsewhere: accepted === 'elsewhere' };
   }
 
-  async *follow(request: FollowRequest, call: Call): AsyncGenerator<FollowResponse> {
-    const turn = this.#state.turn(request.executionId);
-    if (turn === undefined) yield elsewhere;
-    else yield* this.#follow(turn, request.after, request.follower, call);
+  /** No generator, which would refuse a reader only after its stream has begun. */
+  follow({ executionId, after, follower }: FollowRequest, call: Call): AsyncGenerator<FollowResponse> {
+    const turn = this.#state.turn(executionId);
+    if (turn === undefined) return goneElsewhere();
+    this.#state.readers.admit(follower);
+    return this.#follow(turn, { after, follower, joined: true }, call);
   }
 
   async work(): Promise<{ ended: number }> {
@@ -224,11 +220,6 @@ class SessionActor {
     return { tenant_id, id: this.#parts.newId(), type: 'turn_cancelled', data };
   }
 
-  #messageSentEvent({ id, tenant_id, session_id }: MessageRow, by: string): RealtimeEventRow {
-    const data = { session_id, message_id: id, by };
-    return { tenant_id, id: this.#parts.newId(), type: 'manual_message_sent', data };
-  }
-
   control(message: ControlRequest): Promise<ControlResponse> {
     return refusing(async () => {
       const request = controlFromWire(message);
@@ -250,46 +241,8 @@ class SessionActor {
     return {};
   }
 
-  append(wanted: AppendRequest): Promise<AppendResponse> {
-    return refusing(async () => {
-      const request = appendFromWire(wanted);
-      const { session } = this.#state;
-      if (session === undefined)
-        throw new PlatformError('not_found', { message: 'The session was not found.' });
-      const repeated = this.#state.tail.find(({ id }) => id === request.id);
-      if (repeated !== undefined) return { createdAt: new Date(repeated.created_at) };
-      if (request.mustBeHandedOff && session.control_mode === 'engaged') {
-        throw new PlatformError('INVALID_SESSION_STATE', {
-          message: 'The agent still controls this session. Take it over first.',
-        });
-      }
-      const message: MessageRow = {
-        tenant_id: session.tenant_id,
-        session_id: session.id,
-        number: session.last_message + 1,
-        id: request.id,
-        role: 'assistant',
-        author: request.author,
-        content: request.content,
-        attachments: [],
-        declared_context: null,
-        metadata: request.metadata,
-        execution_id: null,
-        created_at: new Date(this.#parts.time.wallMs()).toISOString(),
-      };
-      this.#state.session = {
-        ...session,
-        last_message: message.number,
-        last_interaction: message.created_at,
-      };
-      this.#state.remember([message]);
-      await this.#activation.write({
-        session: this.#state.session,
-        messages: [message],
-        realtimeEvents: [this.#messageSentEvent(message, request.writtenBy)],
-      });
-      return { createdAt: new Date(message.created_at) };
-    });
+  append(message: AppendRequest): Promise<AppendResponse> {
+    return refusing(() => append(this.#state, this.#activation, this.#parts, appendFromWire(message)));
   }
 
   rename({ consumerDisplayName }: RenameRequest): Promise<Record<string, never>> {
@@ -303,6 +256,7 @@ class SessionActor {
   }
 
   watch(from: WatchRequest, call: Call): AsyncGenerator<WatchResponse> {
+    this.#state.admitWatcher();
     return watch(this.#state, from, call, () => this.#isLeaving);
   }
 
@@ -344,10 +298,10 @@ class SessionActor {
     return beforeEntering(this.#state, this.#activation, this.#parts, wanted);
   }
 
-  #follow(turn: LiveTurn, after: number, follower: string, call: Call): AsyncGenerator<TurnEventsMessage> {
+  #follow(turn: LiveTurn, reader: NewReader, call: Call): AsyncGenerator<TurnEventsMessage> {
     const { readers } = this.#state;
     const { time } = this.#parts;
-    return follow({ turn, after, follower, readers, time, leaving: () => this.#isLeaving }, call);
+    return follow({ turn, ...reader, readers, time, leaving: () => this.#isLeaving }, call);
   }
 
   /** One call at a time asks for work. It is an ordinary call, so that running turns keep the actor on this node. */

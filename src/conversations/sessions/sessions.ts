@@ -1,5 +1,5 @@
 /** The sessions of tenants, for every caller: starts and follows turns, reads and controls conversations. */
-import type { Reference, Time } from '../../../cluster/index.js';
+import { type Reference, type Time, within } from '../../../cluster/index.js';
 import type { TenantCaller } from '../../kernel/caller.js';
 import { actorOf } from '../../kernel/caller.js';
 import { type TenantScope, tenantScope } from '../../kernel/tenant-scope.js';
@@ -30,7 +30,7 @@ import type {
 } from './requests.js';
 import { type CompactLog, type EventText, placeAfter, unfolded } from './turn-log.js';
 import { finishedEvents } from './finished-events.js';
-import { readMessages } from './wire/read-messages.js';
+import { type ReadMessages, readMessages } from './wire/read-messages.js';
 import {
   appendedFromWire,
   appendToWire,
@@ -67,6 +67,14 @@ export interface ControlChange {
 /** The longest time that a reader waits for a turn: the queue before it and the turn itself. */
 const followMs = 3_600_000;
 const controlMs = 15_000;
+/** How long the head of a stream waits for its session. */
+const openingMs = 5_000;
+
+/** A stream of a session that can be asked for before it is read. */
+export interface Openable<Value> extends AsyncIterableIterator<Value, undefined> {
+  /** Rejects if the session refuses the reader, as it does above its limit. */
+  opened(): Promise<void>;
+}
 
 export class Sessions {
   readonly #parts: SessionsParts;
@@ -84,11 +92,10 @@ export class Sessions {
     const events = this.#parts
       .session(scope.tenantId, sessionId)
       .run({ turn: turnToWire(wanted), after: 0, follower }, { deadlineMs: followMs });
+    const reading = readMessages(events, turnEventsFromWire);
     // Refusals before the first event become HTTP errors; after it they are events.
-    const first = await events.next().catch((error: unknown) => {
-      throw this.#refusal(error);
-    });
-    return readMessages(events, turnEventsFromWire, first);
+    await this.#translatingRefusals(reading.arrived());
+    return reading;
   }
 
   /** The same without reading the events. Durable when it resolves. */
@@ -107,12 +114,12 @@ export class Sessions {
     executionId: string,
     after: number,
     follower: string,
-  ): AsyncIterableIterator<TurnEvents, undefined> {
+  ): Openable<TurnEvents> {
     const events = this.#session(scope, sessionId).follow(
       { executionId, after, follower },
       { deadlineMs: followMs },
     );
-    return readMessages(events, turnEventsFromWire);
+    return this.#openable(readMessages(events, turnEventsFromWire));
   }
 
   passed(scope: TenantScope, sessionId: string, follower: string, barrier: number): void {
@@ -248,12 +255,13 @@ export class Sessions {
     return appendedFromWire(appended);
   }
 
-  watch(scope: TenantScope, sessionId: string): AsyncIterableIterator<WatchedEvents> & { cancel(): void } {
+  watch(scope: TenantScope, sessionId: string): Openable<WatchedEvents> & { cancel(): void } {
     const events = this.#session(scope, sessionId).watch(
       { executionId: '', after: 0 },
       { deadlineMs: followMs },
     );
-    return Object.assign(readMessages(events, watchedEventsFromWire), { cancel: () => events.cancel() });
+    const reading = this.#openable(readMessages(events, watchedEventsFromWire));
+    return Object.assign(reading, { cancel: () => events.cancel() });
   }
 
   async erase(caller: TenantCaller, sessionId: string): Promise<void> {
@@ -321,6 +329,12 @@ export class Sessions {
 
   #session({ tenantId }: TenantScope, sessionId: string): Reference<SessionService> {
     return this.#parts.session(tenantId, sessionId);
+  }
+
+  #openable<Value>(reading: ReadMessages<Value>): Openable<Value> {
+    // While the session has no owner nothing answers: the stream begins, and its comments tell that it is open.
+    const begun = (): Promise<void> => within(this.#parts.time, openingMs, reading.begun(), () => undefined);
+    return Object.assign(reading, { opened: () => this.#translatingRefusals(begun()) });
   }
 
   async #translatingRefusals<Answer>(answer: Promise<Answer>): Promise<Answer> {

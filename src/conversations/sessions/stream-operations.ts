@@ -20,6 +20,7 @@ import {
   tenantCaller,
 } from '../../http/operations/index.js';
 import type { ChatTurn, ChatTurns } from './chat-turns.js';
+import { joinedMax } from './reader-limits.js';
 import type { Sessions } from './sessions.js';
 
 /** The limit of a chat turn; the caller's option can only shorten it. */
@@ -99,7 +100,8 @@ export function streamOperations(parts: StreamOperationParts): readonly Operatio
       title: 'Resume reading the events of a turn.',
       description:
         `${eventsDescription} \`Last-Event-ID\` is the id of the last event that the client has. After the id of \`done\` ` +
-        'the answer is 204: nothing follows, and browsers do not connect again.',
+        'the answer is 204: nothing follows, and browsers do not connect again. A conversation has at most ' +
+        `${joinedMax} readers that continue streams of its turns; the next is refused with 429.`,
       access: tenantCaller('agents:chat'),
       params: executionParams,
       unknownFields: 'ignore',
@@ -126,7 +128,7 @@ async function beginTurn(parts: StreamOperationParts, request: BeginRequest): Pr
     channel: 'chat',
     deadlineMs: chatDeadlineMs,
   });
-  return reply(parts, turn, query.cancel_on_disconnect === 'true');
+  return reply(parts, turn, { cancelsAtEnd: query.cancel_on_disconnect === 'true' });
 }
 
 type ContinueRequest = OperationRequest<TenantCaller, z.output<typeof executionParams>>;
@@ -148,7 +150,7 @@ async function continueTurn(
     // An ended stream without its `done` would be continued again; this status ends it for good.
     if (left?.length === 0) return nothingLeft(execution.id);
   }
-  return reply(parts, parts.chats.follow(caller, execution, after), false);
+  return reply(parts, parts.chats.follow(caller, execution, after), { isHead: request.isHead });
 }
 
 function nothingLeft(executionId: string): RawReply {
@@ -164,11 +166,16 @@ function lastEventId(header: string | undefined): number {
   return Number.isSafeInteger(id) && id > 0 ? id : 0;
 }
 
-function reply({ report }: StreamOperationParts, turn: ChatTurn, cancelsAtEnd: boolean): StreamReply {
+async function reply(
+  { report }: StreamOperationParts,
+  turn: ChatTurn,
+  { isHead, cancelsAtEnd }: { readonly isHead?: boolean | undefined; readonly cancelsAtEnd?: boolean },
+): Promise<StreamReply> {
+  const entered = isHead === true ? undefined : await turn.enter();
   return eventStream(
     async (writer) => {
-      const { isDone } = await turn.sendTo(writer);
-      if (isDone || !cancelsAtEnd || !writer.gone.aborted) return;
+      const sent = await entered?.sendTo(writer);
+      if (sent?.isDone === true || cancelsAtEnd !== true || !writer.gone.aborted) return;
       await turn
         .cancel()
         .catch((error: unknown) => report('cancelling the turn of a client that disconnected', error));

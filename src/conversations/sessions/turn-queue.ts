@@ -19,7 +19,7 @@ import { charactersOfTurn, type SessionState } from './session-state.js';
 
 const unnamed = { name: undefined, inferred: true };
 /** One turn runs and this many wait; the next is refused. */
-const waitingMax = 32;
+export const waitingMax = 32;
 /** Of the running turn and those that wait. One turn alone may have more. */
 const charactersMax = 4_000_000;
 /** About as long as a short turn takes. */

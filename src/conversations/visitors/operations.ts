@@ -184,17 +184,18 @@ function continueTurn({ sessions, chats }: VisitorOperationParts): Operation {
     contentType: 'text/event-stream',
     shown: streamShown,
     errors: ['not_found'],
-    async handle({ caller, params, headers }) {
+    async handle({ caller, params, headers, isHead }) {
       const execution = await ownExecution(sessions, caller, params.id);
       const after = Number(headers['last-event-id'] ?? 0);
       const isId = Number.isSafeInteger(after) && after > 0;
-      return eventsOf(chats.follow(keyOfVisitor(caller), execution, isId ? after : 0));
+      return eventsOf(chats.follow(keyOfVisitor(caller), execution, isId ? after : 0), isHead);
     },
   });
 }
 
-function eventsOf(turn: ChatTurn): StreamReply {
-  return eventStream(async (writer) => void (await turn.sendTo(visitorWriter(writer))), {
+async function eventsOf(turn: ChatTurn, isHead = false): Promise<StreamReply> {
+  const entered = isHead ? undefined : await turn.enter();
+  return eventStream(async (writer) => void (await entered?.sendTo(visitorWriter(writer))), {
     'X-Execution-Id': turn.executionId,
   });
 }

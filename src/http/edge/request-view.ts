@@ -40,6 +40,10 @@ export class RequestView implements OperationRequest {
     return this.#incoming.exchange.head.requestId;
   }
 
+  get isHead(): boolean {
+    return this.#incoming.exchange.head.method === 'HEAD';
+  }
+
   get signal(): AbortSignal {
     return this.#incoming.exchange.signal;
   }

@@ -75,6 +75,8 @@ export interface OperationRequest<
   readonly secretsTo?: 'vault' | undefined;
   /** Set if the request has an `Idempotency-Key` and the operation has a rule for it. */
   readonly repeat?: Repeat | undefined;
+  /** The answer has no body, and a stream is not run: whoever opens one before does not, as nothing would end it. */
+  readonly isHead?: boolean | undefined;
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
   /** The same at a tenth of the cost, for operations called thousands of times per second. */

@@ -16,6 +16,7 @@ export function requestWith(
     requestId: request.requestId,
     secretsTo: request.secretsTo,
     repeat: request.repeat,
+    isHead: request.isHead,
     ...other,
     get signal() {
       return request.signal;

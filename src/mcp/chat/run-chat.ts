@@ -54,8 +54,9 @@ export class ChatRunner {
     if (agentId === undefined) throw missingArgument('agent_id');
     if (typeof agentId !== 'string' || !uuid.test(agentId)) throw new PlatformError('agent_not_found');
     const turn = await this.#begun(agentId, fields, request);
+    const entered = await turn.enter();
     const reader = new TurnReader(signal, request.onProgress);
-    const { isDone } = await turn.sendTo(reader);
+    const { isDone } = await entered.sendTo(reader);
     if (!isDone && signal.aborted) await this.#leave(turn, idempotencyKey);
     return answerOf(turn, reader.result);
   }

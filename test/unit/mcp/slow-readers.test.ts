@@ -81,13 +81,15 @@ function endpoint({ streamsMax = 10 } = {}) {
     beginOnce: async () => ({
       sessionId: 's',
       executionId: 'e',
-      sendTo: (writer: StreamWriter) => {
-        turn.begun = writer;
-        return new Promise((resolve) => {
-          turn.end = () => resolve({ isDone: true });
-          writer.gone.addEventListener('abort', () => resolve({ isDone: false }));
-        });
-      },
+      enter: async () => ({
+        sendTo: (writer: StreamWriter) => {
+          turn.begun = writer;
+          return new Promise((resolve) => {
+            turn.end = () => resolve({ isDone: true });
+            writer.gone.addEventListener('abort', () => resolve({ isDone: false }));
+          });
+        },
+      }),
       cancel: async () => void (turn.wasCancelled = true),
     }),
   };

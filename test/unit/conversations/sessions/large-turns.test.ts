@@ -56,7 +56,15 @@ async function largeTurn(text: string) {
       follow: ({ after, follower }: FollowRequest, call: Call) =>
         counted(
           follow(
-            { turn, after, follower, readers: state.readers, time: cluster.time, leaving: () => false },
+            {
+              turn,
+              after,
+              follower,
+              joined: true,
+              readers: state.readers,
+              time: cluster.time,
+              leaving: () => false,
+            },
             call,
           ),
         ),
