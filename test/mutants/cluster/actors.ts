@@ -168,6 +168,13 @@ export const actors = [
     'cluster/activation/message-loop.ts',
     [
       {
+        id: 'streams-take-places-of-control-calls',
+        rule: 'Open streams keep no control call out.',
+        find: `    if (cell.besides(call) < `,
+        replace: `    if (cell.parallel < `,
+        tests: ['test/unit/cluster/control-streams.test.ts'],
+      },
+      {
         id: 'two-turns-at-once',
         rule: 'The turns of an actor run one at a time.',
         find: `const isFree = cell.state === 'ready' && cell.running === undefined && cell.waiting === 0;`,
@@ -223,6 +230,13 @@ export const actors = [
         rule: 'A failure that may be retried is not remembered as the answer.',
         find: `    if (!isFinal) this.#answers.delete(call.requestId);`,
         replace: ``,
+      },
+      {
+        id: 'repeat-ends-with-its-first-caller',
+        rule: 'A call goes on for its repeats when its caller cancels, or its deadline passes.',
+        find: `    call.awaitedUntilMs = () => latestDeadline(answer.joined);`,
+        replace: ``,
+        tests: ['test/unit/cluster/left-calls.test.ts'],
       },
       {
         id: 'joined-calls-forgotten',

@@ -281,4 +281,14 @@ export const calls = [
     ],
     moving,
   ),
+  ...mutantsOf('cluster/streams/outflow.ts', [
+    {
+      id: 'refused-message-leaves-its-source',
+      rule: 'A stream whose message cannot be sent stops its source.',
+      find: `      this.#end(error);
+      return 0;`,
+      replace: `      throw error;`,
+      tests: ['test/unit/cluster/streams.test.ts'],
+    },
+  ]),
 ];

@@ -362,4 +362,13 @@ export const leases = [
     ],
     effects,
   ),
+  ...mutantsOf('cluster/membership/view-maker.ts', [
+    {
+      id: 'departed-process-joins',
+      rule: 'A process that has departed does not join.',
+      find: `!gone.has(process) && !observer.hasDeparted(process)`,
+      replace: `!gone.has(process)`,
+      tests: ['test/unit/cluster/membership/view-maker.test.ts'],
+    },
+  ]),
 ];

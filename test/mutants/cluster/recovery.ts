@@ -112,8 +112,15 @@ export const recovery = [
       {
         id: 'timers-unread-on-a-move',
         rule: 'The timers of gained slots are read at once.',
-        find: `    this.#unsubscribe = this.#node.onRing(() => void this.#read());`,
-        replace: `    this.#unsubscribe = this.#node.onRing(() => undefined);`,
+        find: `      this.#readAgain = this.#reading;
+      void this.#read();`,
+        replace: ``,
+      },
+      {
+        id: 'timers-unread-on-a-move-during-a-reading',
+        rule: 'The timers of slots that are gained during a reading are read right after it.',
+        find: `      this.#readAgain = this.#reading;`,
+        replace: ``,
       },
       {
         id: 'timers-not-refreshed',

@@ -53,8 +53,14 @@ export const stores = [
       {
         id: 'removed-lease-created-again',
         rule: 'A lease that was removed is not created again.',
-        find: `elseif not before and ARGV[4] == mark then`,
-        replace: `elseif not before and ARGV[4] == 'never' then`,
+        find: `(ARGV[4] == mark or `,
+        replace: `(ARGV[4] == 'never' or `,
+      },
+      {
+        id: 'released-lease-created',
+        rule: 'A process that was released gets no lease, also not by its first renewal.',
+        find: `redis.call('HEXISTS', members, 'left:' .. ARGV[1]) == 1`,
+        replace: `false`,
       },
       {
         id: 'older-renewal-overwrites',
