@@ -33,6 +33,8 @@ export interface Sending {
   readonly signal: AbortSignal | undefined;
   readonly retries?: number | undefined;
   readonly timeoutMs?: number | undefined;
+  /** Called after each attempt that was sent and not answered: the platform may have received it. */
+  readonly onUnanswered?: (() => void) | undefined;
 }
 
 interface TokenAnswer {
@@ -104,6 +106,10 @@ export class Transport {
     const response = await this.send({ ...sending, isWhole: true });
     if (!response.ok) throw await refusalOf(response, this.surroundings.nowMs());
     return (await response.json()) as Answer;
+  }
+
+  get retryAfterMsMax(): number {
+    return this.#options.retryAfterMsMax ?? retryAfterMsMaxDefault;
   }
 
   /** Whether requests are those of a signed-in user. */
@@ -182,6 +188,7 @@ export class Transport {
       if (!response.ok) return await readRefusal(response, limit);
       return sending.isWhole === true && isJson(response) ? await readWhole(response, limit) : response;
     } catch (error) {
+      sending.onUnanswered?.();
       if (signal?.aborted === true) throw error;
       this.#at += 1;
       return error ?? new Error('fetch failed');
@@ -198,8 +205,7 @@ export class Transport {
     // With `Retry-After`, the platform says that it did nothing and that the same request is welcome later.
     if (!isRepeatable && error.status !== 429 && retryAfterMs === undefined) return undefined;
     if (retryAfterMs === undefined) return backoff;
-    const most = this.#options.retryAfterMsMax ?? retryAfterMsMaxDefault;
-    return retryAfterMs > most ? undefined : Math.max(retryAfterMs, backoff);
+    return retryAfterMs > this.retryAfterMsMax ? undefined : Math.max(retryAfterMs, backoff);
   }
 
   async #exchange(apiKey: string) {

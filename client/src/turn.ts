@@ -1,5 +1,6 @@
 import { isTokenRefusal } from './credentials.js';
 import { ConnectionError } from './errors.js';
+import { isPassing } from './passing.js';
 import {
   resumingFrames,
   type ConnectionState,
@@ -51,8 +52,6 @@ export type TurnStart =
   | { readonly kind: 'execution'; readonly executionId: string; readonly lastEventId: string | undefined };
 
 const accepts = { key: true, user: true, operator: false };
-/** The platform refuses these for a moment: a node starts or stops, or a window is full. */
-const passing: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 
 /**
  * A turn of an agent: an async iterable of its events, each once and in order, over as many connections and nodes as it
@@ -65,6 +64,8 @@ export class Turn implements AsyncIterable<TurnEvent> {
   #executionId: string | undefined;
   #sessionId: string | undefined;
   #lastEventId: string | undefined;
+  /** The message was accepted, or an answer to it was lost. Repeated with its key it joins a turn that it began. */
+  #mayHaveBegun = false;
   #isTaken = false;
   #text = '';
 
@@ -182,19 +183,16 @@ export class Turn implements AsyncIterable<TurnEvent> {
       },
       isPassing: async (error) => {
         if (isTokenRefusal(error) && (await this.#transport.dropToken())) return true;
-        return passing.has(error.status) && error.code !== 'quota_exceeded' && this.#isBegun;
+        const mayRun = this.#executionId !== undefined || this.#mayHaveBegun;
+        return mayRun && isPassing(error, this.#transport.retryAfterMsMax);
       },
     };
   }
 
-  get #isBegun(): boolean {
-    return this.#executionId !== undefined;
-  }
-
   async #open(lastEventId: string | undefined, signal: AbortSignal): Promise<Response> {
     if (this.#executionId === undefined && this.#start.kind === 'message') {
-      // Repeated with its key after a lost connection, the message joins the turn that it began.
-      return this.#opened(await this.#transport.send({ ...this.#start.sending, signal }));
+      const onUnanswered = (): void => void (this.#mayHaveBegun = true);
+      return this.#opened(await this.#transport.send({ ...this.#start.sending, signal, onUnanswered }));
     }
     return this.#transport.attempt({
       method: 'GET',
@@ -207,6 +205,7 @@ export class Turn implements AsyncIterable<TurnEvent> {
   }
 
   #opened(response: Response): Response {
+    this.#mayHaveBegun ||= response.ok;
     // Browsers show the header only to origins that may read it; the first event carries the same id.
     this.#executionId = response.headers.get('x-execution-id') ?? this.#executionId;
     return response;
