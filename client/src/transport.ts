@@ -181,6 +181,8 @@ export class Transport {
         headers,
         // The caller's signal also ends a body that is read later.
         signal: limit.signal,
+        // `fetch` would send the key on to the address that a redirect names, and a POST as a GET.
+        redirect: 'error',
         ...(body === undefined ? {} : { body: body as BodyInit }),
       });
       const response = await limit.of(this.surroundings.fetch(request));

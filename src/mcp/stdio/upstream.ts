@@ -36,6 +36,7 @@ export class Upstream {
   /** Resolves when the server has answered completely. Rejects with a message for the client. */
   async post(message: Message, signal: AbortSignal, onAnswer: (answer: Answer) => void): Promise<void> {
     const response = await this.#reached(message, signal);
+    if (response.status >= 300 && response.status < 400) throw new Error(this.#redirected(response));
     const contentType = response.headers.get('content-type') ?? '';
     if (contentType.startsWith('text/event-stream') && response.body !== null) {
       return readEvents(response.body, onAnswer);
@@ -57,6 +58,8 @@ export class Upstream {
           headers: this.#headers(message),
           body: JSON.stringify(message),
           signal,
+          // `fetch` would send the key on to the address that a redirect names.
+          redirect: 'manual',
         });
       } catch (cause) {
         if (signal.aborted) throw cause;
@@ -69,6 +72,12 @@ export class Upstream {
         await pause(this.#clock, retryMs, signal);
       }
     }
+  }
+
+  #redirected({ headers }: Response): string {
+    const { baseUrl } = this.#settings;
+    const location = headers.get('location') ?? 'no address';
+    return `The server at ${baseUrl} redirects to ${location}, and the key is sent to no other address. Set TROUPE_BASE_URL to the one that answers.`;
   }
 
   #headers({ method, params }: Message): Record<string, string> {
