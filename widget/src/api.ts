@@ -1,6 +1,7 @@
 import { ApiError, ConnectionError, refusalOf } from '../../client/src/errors';
+import { isPassing } from '../../client/src/passing';
 import { resumingFrames } from '../../client/src/resuming-stream';
-import { systemSurroundings } from '../../client/src/surroundings';
+import { type Surroundings, systemSurroundings } from '../../client/src/surroundings';
 import type { Settings } from './settings';
 import type { PendingMessage, VisitorStore } from './visitor';
 
@@ -33,23 +34,25 @@ export interface Block {
   readonly data?: { readonly labels?: readonly string[] };
 }
 
-/** Passing states of a node: it starts, stops, or is overloaded. */
-const passing: ReadonlySet<number> = new Set([408, 500, 502, 503, 504]);
 const shownMessages = 50;
+/** The longest pause of the page where the platform asks for one. A turn that would wait longer is told to the visitor. */
+export const longestPauseMs = 60_000;
 
 /** The operations of a public key. */
 export class ChatApi {
   readonly #settings: Settings;
   readonly #store: VisitorStore;
+  readonly #surroundings: Surroundings;
 
-  constructor(settings: Settings, store: VisitorStore) {
+  constructor(settings: Settings, store: VisitorStore, surroundings: Surroundings = systemSurroundings) {
     this.#settings = settings;
     this.#store = store;
+    this.#surroundings = surroundings;
   }
 
   async history(sessionId: string, signal: AbortSignal): Promise<History> {
     const response = await this.#fetch(`/sessions/${sessionId}/messages?limit=${shownMessages}`, { signal });
-    if (!response.ok) throw await refusalOf(response, Date.now());
+    if (!response.ok) throw await refusalOf(response, this.#surroundings.nowMs());
     const { data, control_mode: mode } = await response.json();
     return { messages: data.toReversed(), isHandedOff: mode === 'manual_handoff' };
   }
@@ -61,9 +64,20 @@ export class ChatApi {
   /** The events of the message's turn, over as many connections as it takes, until its end. */
   async *turn(message: PendingMessage, onLost: () => void): AsyncGenerator<TurnEvent, void, undefined> {
     let { executionId } = message;
+    // An answer that was lost may have said that the message is accepted.
+    let mayRun = executionId !== undefined;
     const source = {
       open: async (lastEventId: string | undefined, signal: AbortSignal): Promise<Response> => {
-        if (executionId === undefined) return this.#send(message, signal);
+        if (executionId === undefined) {
+          const refusal = await this.#makeVisitor(signal);
+          if (refusal !== undefined) return refusal;
+          const sent = this.#send(message, signal);
+          mayRun = await sent.then(
+            ({ ok }) => ok || mayRun,
+            () => true,
+          );
+          return sent;
+        }
         const headers: HeadersInit = lastEventId === undefined ? [] : [['last-event-id', lastEventId]];
         return this.#fetch(`/executions/${executionId}/stream`, { headers, signal });
       },
@@ -74,20 +88,20 @@ export class ChatApi {
           ? ('lost' as const)
           : ('event' as const);
       },
-      isPassing: ({ status }: ApiError) => passing.has(status),
+      // Nothing waits for a message that a full window refused before it began: the visitor is told at once.
+      isPassing: (error: ApiError) => (mayRun || error.status !== 429) && isPassing(error, longestPauseMs),
     };
     const onConnection = (state: string): void => {
       if (state === 'lost') onLost();
     };
-    for await (const { data = '{}' } of resumingFrames(source, { onConnection }, systemSurroundings)) {
+    for await (const { data = '{}' } of resumingFrames(source, { onConnection }, this.#surroundings)) {
       const event = JSON.parse(data) as TurnEvent;
       if (event.type === 'metadata') executionId = event.execution_id;
       yield event;
     }
   }
 
-  async #send({ text, idempotencyKey }: PendingMessage, signal: AbortSignal): Promise<Response> {
-    await this.#makeVisitor(signal);
+  #send({ text, idempotencyKey }: PendingMessage, signal: AbortSignal): Promise<Response> {
     const { sessionId } = this.#store.visitor;
     return this.#fetch(`/agents/${this.#settings.agent}/stream`, {
       method: 'POST',
@@ -101,11 +115,13 @@ export class ChatApi {
     });
   }
 
-  async #makeVisitor(signal: AbortSignal): Promise<void> {
-    if (this.#store.visitor.secret !== undefined) return;
+  /** The refusal where the platform makes no visitor. */
+  async #makeVisitor(signal: AbortSignal): Promise<Response | undefined> {
+    if (this.#store.visitor.secret !== undefined) return undefined;
     const response = await this.#fetch('/visitors', { method: 'POST', signal });
-    if (!response.ok) throw await refusalOf(response, Date.now());
+    if (!response.ok) return response;
     this.#store.change({ secret: (await response.json()).data.secret });
+    return undefined;
   }
 
   #fetch(path: string, init: RequestInit = {}): Promise<Response> {
@@ -114,13 +130,34 @@ export class ChatApi {
     const headers = new Headers(init.headers);
     if (secret !== undefined) headers.set('x-visitor-secret', secret);
     // No cookies: the secret alone says who the visitor is.
-    return fetch(`${baseUrl}/api/v1/chat/${key}${path}`, { ...init, headers, credentials: 'omit' });
+    const url = `${baseUrl}/api/v1/chat/${key}${path}`;
+    return this.#surroundings.fetch(new Request(url, { ...init, headers, credentials: 'omit' }));
   }
+}
+
+/** These refuse the page, its key or its tenant, before the platform looks whether the message has a turn. */
+const ofThePage: ReadonlySet<string> = new Set([
+  'invalid_api_key',
+  'origin_not_allowed',
+  'address_not_allowed',
+  'tenant_suspended',
+]);
+
+/**
+ * Whether the refusal says that the message has no turn. The platform keeps such a refusal for the message's key, so that
+ * only another key begins one.
+ */
+export function hasNoTurn({ status, code }: ApiError, { executionId }: PendingMessage): boolean {
+  // A turn that has begun is there until its conversation is erased, and belongs to the visitor who began it.
+  if (executionId !== undefined) return code === 'not_found' || code === 'authentication_required';
+  // Between page and platform, a proxy refuses without a code of the platform.
+  const isOfPlatform = !code.startsWith('http_') && !ofThePage.has(code);
+  return isOfPlatform && status >= 400 && status < 500 && status !== 408 && status !== 429;
 }
 
 /** What the visitor is told of a failure. */
 export function faultOf(error: unknown): 'busy' | 'unavailable' | 'failed' {
   if (error instanceof ApiError && error.status === 429) return 'busy';
-  if (error instanceof ApiError && error.status < 500 && error.status !== 409) return 'unavailable';
+  if (error instanceof ApiError && error.status !== 409) return 'unavailable';
   return error instanceof ConnectionError ? 'unavailable' : 'failed';
 }

@@ -1,7 +1,16 @@
 import { backoffMs } from '../../client/src/backoff';
 import { Limit } from '../../client/src/limit';
 import { newIdempotencyKey, type Surroundings, systemSurroundings } from '../../client/src/surroundings';
-import { ApiError, type Block, type ChatApi, faultOf, type History, type TurnEvent } from './api';
+import {
+  ApiError,
+  type Block,
+  type ChatApi,
+  faultOf,
+  hasNoTurn,
+  type History,
+  longestPauseMs,
+  type TurnEvent,
+} from './api';
 import type { TextName } from './texts';
 import type { PendingMessage, VisitorStore } from './visitor';
 
@@ -31,8 +40,6 @@ const atRest: ChatState = {
 /** How often the page asks for the answer of a person. */
 const askEveryMs = 8_000;
 const historyLimitMs = 20_000;
-/** The page asks again after this time, even where the platform names a longer one. */
-const longestPauseMs = 60_000;
 
 /** The conversation of this visitor with the agent. Calls `onChange` after every change. */
 export class Conversation {
@@ -162,18 +169,24 @@ export class Conversation {
   }
 
   #fail(error: unknown): void {
-    const isUnknown = error instanceof ApiError && error.status === 404 && error.code === 'not_found';
-    // The conversation was erased: the message begins a new one.
-    if (isUnknown) this.#store.change({ sessionId: undefined });
-    if (error instanceof ApiError && error.status === 401) this.#store.change({ secret: undefined });
-    const { pending } = this.#store.visitor;
-    // Refused before it began, the message is another request; a conversation that is gone has no turn to follow.
-    if (pending !== undefined && error instanceof ApiError) {
-      this.#store.change({ pending: { text: pending.text, idempotencyKey: newIdempotencyKey() } });
+    if (error instanceof ApiError) {
+      this.#noteRefusal(error);
+      tellAuthor(error);
     }
-    if (error instanceof ApiError) tellAuthor(error);
     const messages = this.#state.messages.filter(({ isPartial }) => isPartial !== true);
     this.#change({ ...atRest, messages, notice: faultOf(error), canRetry: true });
+  }
+
+  /** A message that may have a turn keeps its key, so that trying again goes on with the turn and begins no other one. */
+  #noteRefusal(error: ApiError): void {
+    const { pending } = this.#store.visitor;
+    // The secret is nobody's. Another visitor has other conversations.
+    if (error.code === 'authentication_required')
+      this.#store.change({ secret: undefined, sessionId: undefined });
+    // The conversation was erased: the message begins a new one.
+    if (error.code === 'not_found') this.#store.change({ sessionId: undefined });
+    if (pending !== undefined && hasNoTurn(error, pending))
+      this.#store.change({ pending: { text: pending.text, idempotencyKey: newIdempotencyKey() } });
   }
 
   /** Reads the conversation, without what belongs to a turn that is read next. */
@@ -215,8 +228,12 @@ export class Conversation {
   #failReading(error: unknown): void {
     const status = error instanceof ApiError ? error.status : undefined;
     if (status !== undefined && status < 500 && status !== 408 && status !== 429) {
-      this.#isMissing = false;
-      this.#store.change({ sessionId: undefined });
+      // Only a conversation that is not there is forgotten: a refused key or origin may be allowed again. What is missing
+      // is then asked for when the chat is opened.
+      if (status === 404) {
+        this.#isMissing = false;
+        this.#store.change({ sessionId: undefined });
+      }
       this.#change({ notice: this.#lastingNotice });
       return;
     }

@@ -186,3 +186,19 @@ test('what the visitor writes before the history is there stays, and the history
   await pass(8_000);
   t.deepEqual(texts(), ['Before', 'And now', 'An answer.']);
 });
+
+test('a key or an origin that is refused forgets no conversation: it is asked for when the chat is opened', async (t) => {
+  for (const status of [401, 403]) {
+    const { conversation, platform, store, askedAt, pass, texts } = reloaded(t, async () => {
+      throw refusal(status);
+    });
+    await conversation.resume();
+    await pass(60_000);
+    t.deepEqual(askedAt, [0]);
+    t.is(store.visitor.sessionId, 'a session');
+    platform.answer = async () => history;
+    await conversation.resume();
+    await pass(0);
+    t.deepEqual(texts(), ['Is there somebody?', 'Ada here.']);
+  }
+});
