@@ -117,7 +117,7 @@ export class ChatApi {
 
   /** The refusal where the platform makes no visitor. */
   async #makeVisitor(signal: AbortSignal): Promise<Response | undefined> {
-    if (this.#store.visitor.secret !== undefined) return undefined;
+    if ((this.#store.visitor.secret ?? this.#store.takeSecret()) !== undefined) return undefined;
     const response = await this.#fetch('/visitors', { method: 'POST', signal });
     if (!response.ok) return response;
     this.#store.change({ secret: (await response.json()).data.secret });

@@ -14,31 +14,48 @@ export interface Visitor {
   readonly isOpen?: boolean | undefined;
 }
 
-/** Keeps the visitor over reloads; a browser without storage forgets it with the page. */
+/**
+ * Keeps the visitor over reloads; a browser without storage forgets it with the page. Pages of one site share what is
+ * kept, and each goes on with what it read when it was loaded.
+ */
 export class VisitorStore {
   readonly #name: string;
-  #visitor: Visitor = {};
+  #visitor: Visitor;
 
   constructor(key: string, agent: string) {
     this.#name = `troupe-chat/${key}/${agent}`;
-    try {
-      const kept: unknown = JSON.parse(localStorage.getItem(this.#name) ?? '{}');
-      if (typeof kept === 'object' && kept !== null) this.#visitor = kept;
-    } catch {
-      // Blocked, or not written by this code: the conversation begins anew.
-    }
+    this.#visitor = this.#kept() ?? {};
   }
 
   get visitor(): Visitor {
     return this.#visitor;
   }
 
+  /** The secret that another page has made since this one was loaded. */
+  takeSecret(): string | undefined {
+    const secret = this.#kept()?.secret;
+    if (secret !== undefined) this.#visitor = { ...this.#visitor, secret };
+    return secret;
+  }
+
+  /** Writes these fields alone: what another page has written since stays. */
   change(fields: Partial<Visitor>): void {
     this.#visitor = { ...this.#visitor, ...fields };
     try {
-      localStorage.setItem(this.#name, JSON.stringify(this.#visitor));
+      // A site may have emptied its storage: then all is written again.
+      localStorage.setItem(this.#name, JSON.stringify({ ...(this.#kept() ?? this.#visitor), ...fields }));
     } catch {
       // Blocked or full: the conversation lasts as long as the page.
+    }
+  }
+
+  #kept(): Visitor | undefined {
+    try {
+      const kept: unknown = JSON.parse(localStorage.getItem(this.#name) ?? 'null');
+      return typeof kept === 'object' && kept !== null ? kept : undefined;
+    } catch {
+      // Blocked, or not written by this code: the conversation begins anew.
+      return undefined;
     }
   }
 }

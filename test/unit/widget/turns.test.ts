@@ -16,6 +16,7 @@ interface Conversation {
 
 interface Store {
   visitor: { readonly [name: string]: unknown; readonly pending?: { readonly idempotencyKey: string } };
+  takeSecret(): string | undefined;
   change(fields: object): void;
 }
 
@@ -89,6 +90,7 @@ function page(visitor: Store['visitor'], ...answers: (Response | Error)[]) {
   };
   const store: Store = {
     visitor: { isOpen: true, secret: 'a secret', ...visitor },
+    takeSecret: () => undefined,
     change(fields) {
       store.visitor = { ...store.visitor, ...fields };
     },
@@ -225,6 +227,16 @@ test('a page whose key makes no visitors says so after one request', async (t) =
   t.deepEqual(what(), ['POST /visitors']);
   t.deepEqual(waits, []);
   t.like(conversation.state, { notice: 'unavailable', canRetry: true });
+});
+
+test('a page without a secret chats as the visitor of another page of the site', async (t) => {
+  const { conversation, store, what } = page({ secret: undefined }, stream('metadata', 'response', 'done'));
+  store.takeSecret = () => {
+    store.change({ secret: 'of another page' });
+    return 'of another page';
+  };
+  await conversation.send('How much?');
+  t.deepEqual(what(), [send]);
 });
 
 test('a secret that is none is replaced, with the conversation of its visitor', async (t) => {
