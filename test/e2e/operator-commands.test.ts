@@ -1,5 +1,7 @@
 // The commands of the operator beside running nodes: tenants, users, usage, data keys.
-import { readdir } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
 import { startTestNode } from '../support/servers/node.js';
@@ -108,4 +110,23 @@ test('a key made by the command has the limits that were named', async (t) => {
     t.is(await refused.ended, 2, refused.output());
     t.regex(refused.output(), says);
   }
+});
+
+test('a database whose address is in a file is no database of the data folder: its key is asked for, and not made', async (t) => {
+  t.timeout(300_000);
+  // Of its own: commands see the whole installation.
+  const node = await startTestNode(t);
+  const folder = await mkdtemp(join(tmpdir(), 'troupe-operator-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, 'database-url');
+  await writeFile(file, node.databaseUrl);
+  const invite = ['users', 'invite', 'fourth@example.com', '--tenant', node.bootstrap.tenant_id];
+  const refused = runProgram('bin/troupe.mjs', invite, {
+    DATABASE_URL_FILE: file,
+    TROUPE_DATA_DIR: folder,
+    TROUPE_PUBLIC_URL: 'https://troupe.example.com',
+  });
+  t.is(await refused.ended, 1, refused.output());
+  t.regex(refused.output(), /TROUPE_MASTER_KEY is missing/);
+  t.deepEqual(await readdir(folder), ['database-url']);
 });

@@ -49,7 +49,7 @@ export async function withManagement<Result>(
   const closing: (() => Promise<void>)[] = [closeDatabase];
   try {
     await migrate({ databaseUrl, acceptNewer: true });
-    const settings = first.masterKey === undefined ? await withStoredKey(environment, first.dataDir) : first;
+    const settings = first.masterKey === undefined ? await withStoredKey(environment, first) : first;
     const store = await openStore({ databaseUrl });
     closing.push(() => store.close());
     const onProblem = (error: unknown): void => {
@@ -104,8 +104,12 @@ export async function withManagement<Result>(
   }
 }
 
-async function withStoredKey(environment: Environment, dataDir: string): Promise<Settings> {
-  if (environment['DATABASE_URL'] !== undefined) {
+/** Only the database in the data folder has its key there; the key of another one comes from the settings. */
+async function withStoredKey(
+  environment: Environment,
+  { databaseUrl, dataDir }: Settings,
+): Promise<Settings> {
+  if (databaseUrl !== undefined) {
     throw new CommandError('TROUPE_MASTER_KEY is missing. Set it to the key that the nodes use.');
   }
   return readSettings({ ...environment, TROUPE_MASTER_KEY: await masterKeyOf(resolve(dataDir)) });
