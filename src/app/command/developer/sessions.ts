@@ -80,11 +80,7 @@ interface Asked {
 async function ask(context: Context, client: Client, { action, id, message }: Asked): Promise<unknown> {
   const { given } = context;
   const path = { id };
-  const seconds = given.text('seconds');
-  const control = defined({
-    reason: given.text('reason'),
-    expires_in_seconds: seconds === undefined ? undefined : Number(seconds),
-  });
+  const control = defined({ reason: given.text('reason'), expires_in_seconds: secondsOf(context) });
   switch (action) {
     case 'handoff':
       return (await client.sessions.handoff({ path, body: control })).data;
@@ -103,6 +99,15 @@ async function ask(context: Context, client: Client, { action, id, message }: As
     default:
       return (await client.sessions.get({ path })).data;
   }
+}
+
+/** JSON has no form for what is not a number, and without a time the session is never given back. */
+function secondsOf({ given, wrong }: Context): number | undefined {
+  const text = given.text('seconds');
+  if (text === undefined) return undefined;
+  const seconds = Number(text);
+  if (!Number.isInteger(seconds) || seconds < 1) throw wrong('--seconds must be a whole number from 1');
+  return seconds;
 }
 
 /** Without the members that are undefined, which a query would write as words. */
