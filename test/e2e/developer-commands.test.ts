@@ -1,4 +1,6 @@
 import { execFileSync } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { commandLine } from '../support/clients/command-line.js';
 import { eventually } from '../support/clocks/eventually.js';
@@ -20,6 +22,10 @@ test('sessions and executions are listed, shown, taken over and followed', async
   await troupe.run(['chat', node.bootstrap.agent_id, 'hello']);
   const session = String(first(await troupe.run(['sessions', 'list', '--json']))['session_id']);
   t.regex(await troupe.run(['sessions', 'messages', session]), /echo: hello/);
+  for (const seconds of ['10m', '0', '1.5', '']) {
+    const handoff = ['sessions', 'handoff', session, '--seconds', seconds];
+    t.regex(await troupe.run(handoff, { code: 2 }), /--seconds must be a whole number/);
+  }
   await troupe.run(['sessions', 'handoff', session, '--reason', 'look', '--seconds', '600']);
   t.is(first(await troupe.run(['sessions', 'show', session, '--json']))['control_mode'], 'manual_handoff');
   await troupe.run(['sessions', 'resume', session]);
@@ -61,6 +67,57 @@ test('a trigger is tried, run and switched by name, and a webhook is sent with i
   t.is(ran.length, 2);
   await troupe.run(['triggers', 'disable', 'incoming']);
   t.is(first(await troupe.run(['triggers', 'list', '--json']))['enabled'], false);
+});
+
+test('what login keeps is used at its own address alone', async (t) => {
+  t.timeout(300_000);
+  const node = await shared.tenant(t);
+  const received: string[] = [];
+  const other = createServer((request, response) => {
+    received.push(`${request.method} ${request.url} ${JSON.stringify(request.headers)}`);
+    response.setHeader('content-type', 'application/json').end('{"data": []}');
+  });
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => void other.close());
+  const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+  const troupe = await commandLine(t, node);
+  t.like(first(await troupe.run(['login', '--json'])), { profile: 'default', url: node.client.baseUrl });
+  t.is(await troupe.signedIn(['sessions', 'list', '--json']), '');
+  const elsewhere = { XDG_CONFIG_HOME: troupe.folder, TROUPE_DATA_DIR: troupe.folder, TROUPE_BASE_URL: url };
+  const list = runProgram('bin/troupe.mjs', ['sessions', 'list'], elsewhere);
+  t.is(await list.ended, 1);
+  t.true(
+    list.output().includes(`belongs to ${node.client.baseUrl} and is not sent to ${url}`),
+    list.output(),
+  );
+  // A variable beside TROUPE_BASE_URL belongs to that address, and --url names another one.
+  t.regex(await troupe.run(['login', '--url', url], { code: 2 }), /TROUPE_API_KEY belongs to /);
+  t.deepEqual(received, []);
+  // What needs no credential needs none of that address.
+  const words = ['webhooks', 'send', '00000000-0000-4000-8000-000000000000', '--data', '{}'];
+  const send = runProgram('bin/troupe.mjs', words, { ...elsewhere, TROUPE_WEBHOOK_SECRET: 'whsec_x' });
+  t.is(await send.ended, 0, send.output());
+  t.is(received.length, 1);
+  t.false(received.some((one) => one.includes(node.bootstrap.api_key)));
+  t.deepEqual(first(await troupe.signedIn(['logout', '--json'])), { forgotten: 'default' });
+  t.regex(await troupe.signedIn(['sessions', 'list'], { code: 1 }), /An API key is missing/);
+});
+
+test('the first Ctrl-C ends a command that waits for an answer', async (t) => {
+  t.timeout(240_000);
+  let isAsked = false;
+  const silent = createServer(() => (isAsked = true));
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => void silent.close());
+  const list = runProgram('bin/troupe.mjs', ['sessions', 'list'], {
+    TROUPE_BASE_URL: `http://127.0.0.1:${(silent.address() as AddressInfo).port}`,
+    TROUPE_API_KEY: 'svc_test_x',
+  });
+  t.teardown(() => void list.process.kill('SIGKILL'));
+  await eventually(() => isAsked, { timeoutMs: 60_000 });
+  list.process.kill('SIGINT');
+  const code = await Promise.race([list.ended, eventually(() => undefined, { timeoutMs: 30_000 })]);
+  t.is(code, 130, list.output());
 });
 
 test('a reader that has seen enough ends a command without a message', async (t) => {

@@ -4,7 +4,7 @@ import { type Command, CommandError, reasonsOf, usageError } from '../command.js
 import { describedCommand, usageOf } from '../help.js';
 import { type Given, optionRows, type Options, readOptions } from './options.js';
 import { type Output, systemOutput } from './output.js';
-import { findProfile, type Profile } from './profiles.js';
+import { findProfile, type FoundProfile, type Profile } from './profiles.js';
 
 export interface Context {
   readonly given: Given;
@@ -14,7 +14,7 @@ export interface Context {
   readonly signal: AbortSignal;
   /** The client of the chosen profile. */
   client(): Promise<Client>;
-  profile(): Promise<Profile>;
+  profile(): Promise<FoundProfile>;
   /** An error of the words, with the usage. */
   wrong(message: string): CommandError;
 }
@@ -44,7 +44,7 @@ export function developerCommand(described: DeveloperCommand): Command {
     help: describedCommand(described.usage, described.summary, optionRows(options)),
     run: async (rest, environment) => {
       const given = readOptions(rest, options, usage);
-      const profile = (): Promise<Profile> => findProfile(environment, given.text('profile'));
+      const profile = (): Promise<FoundProfile> => findProfile(environment, given.text('profile'));
       const stop = untilInterrupted();
       endWithReader();
       try {
@@ -72,7 +72,9 @@ export function clientOf({ url, api_key: apiKey, operator_token: operatorToken }
   return createClient({ baseUrl: url, apiKey, operatorToken });
 }
 
-function withCredential(profile: Profile): Profile {
+function withCredential(profile: FoundProfile): Profile {
+  if (profile.api_key === undefined && profile.withheld.api_key !== undefined)
+    throw new CommandError(profile.withheld.api_key);
   if (profile.api_key !== undefined || profile.operator_token !== undefined) return profile;
   throw new CommandError('An API key is missing. Sign in with: troupe login, or set TROUPE_API_KEY.');
 }

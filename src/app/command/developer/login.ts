@@ -1,7 +1,15 @@
 import { createInterface } from 'node:readline/promises';
+import type { Environment } from '../../../kernel/config/index.js';
 import { CommandError } from '../command.js';
 import { clientOf, type Context, developerCommand } from './developer-command.js';
-import { localProfile, type Profile, profilesPath, readProfiles, writeProfiles } from './profiles.js';
+import {
+  isSameOrigin,
+  localProfile,
+  type Profile,
+  profilesPath,
+  readProfiles,
+  writeProfiles,
+} from './profiles.js';
 
 export const loginCommand = developerCommand({
   usage: ['login [--url URL] [--key KEY|-] [--name NAME]'],
@@ -45,7 +53,8 @@ export const logoutCommand = developerCommand({
       default: file.default === name ? (Object.keys(profiles)[0] ?? '') : file.default,
       profiles,
     });
-    out.print(`The key of profile ${name} is forgotten.`);
+    if (given.flag('json')) out.json({ forgotten: name });
+    else out.print(`The key of profile ${name} is forgotten.`);
   },
 });
 
@@ -53,18 +62,36 @@ async function wanted({ given, environment, out }: Context): Promise<Profile> {
   const local = await localProfile(environment);
   const key = given.text('key');
   const url = given.text('url') ?? (environment['TROUPE_BASE_URL'] || undefined);
-  const operatorToken = given.flag('operator') ? environment['TROUPE_OPERATOR_TOKEN'] : undefined;
+  const operatorToken = given.flag('operator')
+    ? variableFor(url, 'TROUPE_OPERATOR_TOKEN', environment)
+    : undefined;
   if (given.flag('operator') && operatorToken === undefined) {
     throw new CommandError('TROUPE_OPERATOR_TOKEN is not set. Set it to the token of the operator.');
   }
-  const isLocal = key === undefined && (url === undefined || url === local?.url);
-  const text = key === '-' ? await allOfInput() : (key ?? (environment['TROUPE_API_KEY'] || undefined));
+  const isLocal =
+    key === undefined && (url === undefined || (local !== undefined && isSameOrigin(url, local.url)));
+  const text = key === '-' ? await allOfInput() : (key ?? variableFor(url, 'TROUPE_API_KEY', environment));
   const apiKey = text ?? (isLocal ? local?.api_key : undefined) ?? (await askedKey(out.isTerminal));
   return {
     url: (url ?? (isLocal ? local?.url : undefined) ?? 'http://127.0.0.1:8080').replace(/\/+$/, ''),
     api_key: apiKey.trim(),
     ...(operatorToken !== undefined && { operator_token: operatorToken }),
   };
+}
+
+/** The credential of a variable. Beside TROUPE_BASE_URL it belongs to that address, and is sent to no other one. */
+function variableFor(
+  url: string | undefined,
+  variable: 'TROUPE_API_KEY' | 'TROUPE_OPERATOR_TOKEN',
+  environment: Environment,
+): string | undefined {
+  const [text, home] = [environment[variable] || undefined, environment['TROUPE_BASE_URL'] || undefined];
+  if (text === undefined || url === undefined || home === undefined || isSameOrigin(url, home)) return text;
+  throw new CommandError(
+    `${variable} belongs to ${home}, which TROUPE_BASE_URL names, and is not sent to ${url}. ` +
+      `${variable === 'TROUPE_API_KEY' ? 'Give the key with --key -' : 'Set the token of that address'}, or remove TROUPE_BASE_URL.`,
+    { exitCode: 2 },
+  );
 }
 
 export async function allOfInput(): Promise<string> {

@@ -66,9 +66,12 @@ const leaveScreen = '\u001b[?25h\u001b[?1049l';
 type Clients = readonly { readonly url: string; readonly client: Client }[];
 
 async function clientsOf({ given, profile }: Context): Promise<Clients> {
-  const { url, operator_token: operatorToken } = await profile();
+  const { url, operator_token: operatorToken, withheld } = await profile();
   if (operatorToken === undefined) {
-    throw new CommandError('The operator token is missing. Set TROUPE_OPERATOR_TOKEN to that of the nodes.');
+    throw new CommandError(
+      withheld.operator_token ??
+        'The operator token is missing. Set TROUPE_OPERATOR_TOKEN to that of the nodes.',
+    );
   }
   const urls = given.list('node').length === 0 ? [url] : given.list('node');
   return urls.map((one) => ({ url: one, client: createClient({ baseUrl: one, operatorToken }) }));
