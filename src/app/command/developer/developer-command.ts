@@ -10,7 +10,7 @@ export interface Context {
   readonly given: Given;
   readonly environment: Environment;
   readonly out: Output;
-  /** Aborts at the first Ctrl-C; the second ends the process. */
+  /** Aborts at the first Ctrl-C; the second ends the process. Until a command reads it, the first one does. */
   readonly signal: AbortSignal;
   /** The client of the chosen profile. */
   client(): Promise<Client>;
@@ -52,7 +52,9 @@ export function developerCommand(described: DeveloperCommand): Command {
           given,
           environment,
           out: systemOutput(environment),
-          signal: stop.signal,
+          get signal() {
+            return stop.taken();
+          },
           profile,
           client: async () => clientOf(withCredential(await profile())),
           wrong: (message) => usageError(message, usage),
@@ -62,8 +64,7 @@ export function developerCommand(described: DeveloperCommand): Command {
       } finally {
         stop.end();
       }
-      // As shells have it for a program that Ctrl-C ended.
-      if (stop.signal.aborted) process.exitCode = 130;
+      if (stop.signal.aborted) process.exitCode = interruptedExitCode;
     },
   };
 }
@@ -87,12 +88,35 @@ function endWithReader(): void {
   });
 }
 
-function untilInterrupted(): { readonly signal: AbortSignal; readonly end: () => void } {
+/** As shells have it for a program that Ctrl-C ended. */
+const interruptedExitCode = 130;
+
+interface Interruption {
+  readonly signal: AbortSignal;
+  /** For a command that ends by itself when the signal aborts. */
+  taken(): AbortSignal;
+  end(): void;
+}
+
+function untilInterrupted(): Interruption {
   const controller = new AbortController();
+  const { signal } = controller;
+  let isTaken = false;
+  const interrupt = (): void => {
+    // Nothing of the command looks at the signal: it waits for an answer, which may not come.
+    if (!isTaken) process.exit(interruptedExitCode);
+    controller.abort(new Error('interrupted'));
+  };
   // `once`: the second Ctrl-C finds no listener and ends the process.
-  const interrupt = (): void => controller.abort(new Error('interrupted'));
   process.once('SIGINT', interrupt);
-  return { signal: controller.signal, end: () => process.off('SIGINT', interrupt) };
+  return {
+    signal,
+    taken: () => {
+      isTaken = true;
+      return signal;
+    },
+    end: () => process.off('SIGINT', interrupt),
+  };
 }
 
 /** What is wrong, where, and what to do. */

@@ -23,7 +23,7 @@ export const executionsCommand = developerCommand({
   },
   actions,
   run: async (context) => {
-    const { given, out, signal } = context;
+    const { given, out } = context;
     const [action, id] = given.words;
     if (action === undefined || !actions.includes(action))
       throw context.wrong(unknownAction(action, actions));
@@ -36,7 +36,7 @@ export const executionsCommand = developerCommand({
       return;
     }
     const after = given.text('after');
-    const options = { signal, ...(after !== undefined && { lastEventId: after }) };
+    const options = { signal: context.signal, ...(after !== undefined && { lastEventId: after }) };
     for await (const event of client.executions.follow(id, options)) out.json(event);
   },
 });

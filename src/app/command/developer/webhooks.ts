@@ -24,7 +24,7 @@ export const webhooksCommand = developerCommand({
   },
   actions,
   run: async (context) => {
-    const { given, environment, out, signal } = context;
+    const { given, environment, out } = context;
     const [action, word] = given.words;
     if (action !== 'send') throw context.wrong(unknownAction(action, actions));
     const data = given.text('data');
@@ -46,7 +46,7 @@ export const webhooksCommand = developerCommand({
       algorithm: given.flag('sha512') ? 'sha512' : 'sha256',
       contentType: given.text('type') ?? 'application/json',
       idempotencyKey: given.text('id') ?? randomUUID(),
-      signal,
+      signal: context.signal,
     });
     const text = await response.text();
     if (given.flag('json')) out.json({ status: response.status, body: text });
