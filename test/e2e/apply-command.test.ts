@@ -1,7 +1,12 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { commandLine } from '../support/clients/command-line.js';
+import { eventually } from '../support/clocks/eventually.js';
+import { runProgram } from '../support/servers/program.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 
 const shared = sharedNode(test);
@@ -117,6 +122,76 @@ test('the example of the guide is a file that applies', async (t) => {
   await writeFile(path, example);
   await troupe.run(['apply', '-f', path, '--yes']);
   t.is(await troupe.run(['apply', '-f', path, '--plan']), 'Nothing changes.\n');
+});
+
+const twoHooks = (second: string): string => `
+agents:
+  - name: support
+    llm_config: { model: sim.echo }
+    triggers:
+      - { name: first, trigger_type: webhook }
+      - { name: second, trigger_type: webhook, trigger_config: ${second} }
+`;
+
+test('a step that fails leaves the secrets of what was made before it on the screen', async (t) => {
+  t.timeout(240_000);
+  for (const words of [[], ['--json']]) {
+    const node = await shared.tenant(t);
+    const troupe = await commandLine(t, node);
+    const path = join(troupe.folder, 'hooks.yaml');
+    await writeFile(path, twoHooks('{ query_extraction: { mode: nonsense } }'));
+    const failed = await troupe.run(['apply', '-f', path, '--yes', ...words], { code: 1 });
+    t.regex(failed, /create trigger support\/second: /);
+    const [secret = ''] = /whsec_[\w+/=]+/.exec(failed) ?? [];
+    const id = /triggers\/webhook\/([0-9a-f-]{36})/.exec(failed)?.[1] ?? '';
+    const sent = await commandLine(t, node, { TROUPE_WEBHOOK_SECRET: secret });
+    t.regex(await sent.run(['webhooks', 'send', id, '--data', '{"message": "ping"}']), /echo: ping/);
+    if (words.length > 0) {
+      t.like(JSON.parse(failed.split('\n').find((line) => line.startsWith('{')) ?? ''), {
+        changes: ['create agent support', 'publish agent support', 'create trigger support/first'],
+        webhooks: [{ name: 'first', secret }],
+      });
+    }
+    await writeFile(path, twoHooks('{}'));
+    const goneOn = await troupe.run(['apply', '-f', path, '--yes', '--json']);
+    t.like(JSON.parse(goneOn), { changes: ['create trigger support/second'] });
+    t.is(await troupe.run(['apply', '-f', path, '--yes', '--json']), '{"changes":[],"webhooks":[]}\n');
+  }
+});
+
+test('Ctrl-C ends an application after the step that is being taken, and says what was done', async (t) => {
+  t.timeout(240_000);
+  const posted: string[] = [];
+  let answer = (): void => undefined;
+  const platform = createServer((request, response) => {
+    response.setHeader('content-type', 'application/json');
+    request.resume();
+    if (request.method === 'GET') response.end('{"data": []}');
+    else if (request.url === '/api/auth/token')
+      response.end('{"data": {"access_token": "a-token", "expires_in": 900}}');
+    else {
+      posted.push(request.url ?? '');
+      answer = () => void response.end('{"data": {"id": "an-agent"}}');
+    }
+  });
+  await new Promise<void>((resolve) => platform.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => void platform.close());
+  const folder = await mkdtemp(join(tmpdir(), 'troupe-apply-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const path = join(folder, 'agents.yaml');
+  await writeFile(path, 'agents: [{ name: one }, { name: two }]');
+  const apply = runProgram('bin/troupe.mjs', ['apply', '-f', path, '--yes', '--json'], {
+    TROUPE_BASE_URL: `http://127.0.0.1:${(platform.address() as AddressInfo).port}`,
+    TROUPE_API_KEY: 'svc_test_x',
+  });
+  t.teardown(() => void apply.process.kill('SIGKILL'));
+  await eventually(() => posted.length > 0, { timeoutMs: 60_000 });
+  apply.process.kill('SIGINT');
+  await eventually(() => apply.output().includes('Ends after this step'), { timeoutMs: 60_000 });
+  answer();
+  t.is(await apply.ended, 130, apply.output());
+  t.deepEqual(posted, ['/api/agents']);
+  t.true(apply.output().includes('{"changes":["create agent one"],"webhooks":[]}'), apply.output());
 });
 
 test('what is wrong with a file is said before anything changes', async (t) => {

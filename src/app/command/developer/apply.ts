@@ -41,17 +41,61 @@ export const applyCommand = developerCommand({
       if (plan.changes.length > 0) process.exitCode = 3;
       return;
     }
-    if (plan.changes.length === 0 || !(await isAgreed(context))) return;
-    const made = await new Application(client, state, environment, (change) => {
-      if (!given.flag('json')) out.print(`${out.style('green', 'done')}  ${titleOf(change)}`);
-    }).carryOut(plan);
-    if (given.flag('json')) out.json({ changes: plan.changes.map(titleOf), webhooks: made });
-    for (const { name, url, secret } of given.flag('json') ? [] : made) {
-      out.print(`${name}: ${url ?? ''}`);
-      if (secret !== undefined) out.print(`  webhook_secret, shown once: ${secret}`);
+    if (plan.changes.length > 0 && !(await isAgreed(context))) return;
+    const progress = given.flag('json') ? new ListedProgress() : new ShownProgress(out);
+    const application = new Application(client, state, environment, progress);
+    const { signal } = context;
+    signal.addEventListener('abort', () => out.note('Ends after this step. Ctrl-C again ends at once.'));
+    try {
+      await application.carryOut(plan, signal);
+    } finally {
+      if (progress instanceof ListedProgress) out.json(progress);
     }
   },
 });
+
+export interface MadeWebhook {
+  readonly name: string;
+  readonly url: string | undefined;
+  readonly secret: string | undefined;
+}
+
+/** Is told of each step at once: what is made before a step that fails is shown too, and its secret only here. */
+interface Progress {
+  done(change: Change): void;
+  made(webhook: MadeWebhook): void;
+}
+
+class ShownProgress implements Progress {
+  readonly #out: Output;
+
+  constructor(out: Output) {
+    this.#out = out;
+  }
+
+  done(change: Change): void {
+    this.#out.print(`${this.#out.style('green', 'done')}  ${titleOf(change)}`);
+  }
+
+  made({ name, url, secret }: MadeWebhook): void {
+    this.#out.print(`${name}: ${url ?? ''}`);
+    if (secret !== undefined) this.#out.print(`  webhook_secret, shown once: ${secret}`);
+  }
+}
+
+/** One document of JSON. */
+class ListedProgress implements Progress {
+  readonly changes: string[] = [];
+  readonly webhooks: MadeWebhook[] = [];
+
+  done(change: Change): void {
+    this.changes.push(titleOf(change));
+  }
+
+  made(webhook: MadeWebhook): void {
+    this.webhooks.push(webhook);
+  }
+}
 
 const marks: Readonly<Record<Change['action'], readonly [mark: string, style: Style]>> = {
   create: ['+', 'green'],
@@ -89,42 +133,35 @@ async function isAgreed({ given, out }: Context): Promise<boolean> {
   }
 }
 
-export interface MadeWebhook {
-  readonly name: string;
-  readonly url: string | undefined;
-  readonly secret: string | undefined;
-}
-
 /** Takes the steps of a plan, in order. A failure names its step; applying again goes on from there. */
 class Application {
   readonly #client: Client;
   readonly #state: { -readonly [Kind in keyof TenantState]: TenantState[Kind] };
   readonly #environment: Readonly<Record<string, string | undefined>>;
-  readonly #onDone: (change: Change) => void;
-  readonly #webhooks: MadeWebhook[] = [];
+  readonly #progress: Progress;
 
   constructor(
     client: Client,
     state: TenantState,
     environment: Readonly<Record<string, string | undefined>>,
-    onDone: (change: Change) => void,
+    progress: Progress,
   ) {
     this.#client = client;
     this.#state = { ...state };
     this.#environment = environment;
-    this.#onDone = onDone;
+    this.#progress = progress;
   }
 
-  async carryOut({ changes }: Plan): Promise<readonly MadeWebhook[]> {
+  async carryOut({ changes }: Plan, signal: AbortSignal): Promise<void> {
     for (const change of changes) {
+      signal.throwIfAborted();
       try {
         await this.#take(change);
       } catch (cause) {
         throw new CommandError(`${titleOf(change)}: ${reasonOf(cause)}`, { cause });
       }
-      this.#onDone(change);
+      this.#progress.done(change);
     }
-    return this.#webhooks;
   }
 
   #take(change: Change): Promise<unknown> {
@@ -195,7 +232,7 @@ class Application {
     } else {
       const body = { ...rest, agent_id: this.#agentId(agent) } as never;
       const { data, webhook_url: url } = await this.#client.triggers.create({ body });
-      if (url !== undefined) this.#webhooks.push({ name, url, secret: data.webhook_secret });
+      if (url !== undefined) this.#progress.made({ name, url, secret: data.webhook_secret });
       if (enabled === false) await this.#client.triggers.disable({ path: { id: data.id } });
     }
   }
