@@ -3,6 +3,10 @@ import test from 'ava';
 import { httpTool } from '../support/builders/published-agents.js';
 import { platformOf } from '../support/builders/platform.js';
 import { tenantScope } from '../../src/kernel/tenant-scope.js';
+import { systemRandom } from '../../cluster/index.js';
+import { systemPlatform } from '../../src/infra/platform/index.js';
+import { clusterIdentity } from '../../src/infra/runtime/index.js';
+import { createSealer } from '../../src/infra/sealing/index.js';
 import { openStore } from '../../src/infra/storage/index.js';
 import { createVault, VaultError } from '../../src/tenancy/vault/index.js';
 import { startConversations } from '../support/servers/conversations.js';
@@ -13,6 +17,9 @@ import { runProgram } from '../support/servers/program.js';
 
 const oldKey = randomBytes(32);
 const newKey = randomBytes(32);
+
+const sealerOf = (masterKey: Uint8Array) =>
+  createSealer({ masterKey, formerMasterKeys: [], random: systemPlatform.random });
 
 function approvedTool(name: string, url: string): object {
   const { editor_schema, ...tool } = httpTool(name, `${url}/${name}/\${context.order}`) as {
@@ -35,6 +42,11 @@ test('the command changes the master key of an installation while it runs', asyn
     t.is((await client.call('POST', '/api/secrets', { ...caller, body })).status, 201);
   };
   await make(first, 'made-before');
+  const store = await openStore({ databaseUrl });
+  t.teardown(() => store.close());
+  // Nodes with the operator's secret for their links leave the stored one as it is.
+  const identity = { store, random: systemRandom, givenSecret: undefined };
+  const links = await clusterIdentity({ ...identity, sealer: sealerOf(oldKey) });
   const body = { model: 'sim.echo', input: 'remember me' };
   const response = await first.client.call('POST', '/v1/responses', { key: bootstrap.api_key, body });
   t.is(response.status, 200, response.text);
@@ -104,8 +116,7 @@ test('the command changes the master key of an installation while it runs', asyn
   const messages = await last.client.call('GET', `/api/v1/sessions/${sessionId}/messages`, { key });
   const { id } = messages.json.data[0].attachments[0];
   t.is((await last.client.call('GET', `/api/v1/attachments/${id}`, { key })).text, 'sealed words');
-  const store = await openStore({ databaseUrl });
-  t.teardown(() => store.close());
+  t.deepEqual(await clusterIdentity({ ...identity, sealer: sealerOf(newKey) }), links);
   const vault = createVault(platformOf({ store }), { masterKey: newKey, providers: () => [] });
   for (const name of ['made-before', 'made-between', 'made-by-the-old-one', 'made-after']) {
     const { value } = await vault.resolve(tenantScope(bootstrap.tenant_id), name);

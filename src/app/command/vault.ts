@@ -1,4 +1,6 @@
+import { systemRandom } from '../../../cluster/index.js';
 import { OperatorReports } from '../operator/index.js';
+import { resealClusterIdentity } from '../../infra/runtime/index.js';
 import type { Environment } from '../../kernel/config/index.js';
 import { tenantScope } from '../../kernel/tenant-scope.js';
 import { type Command, isId, readArguments, usageError, unknownAction } from './command.js';
@@ -28,6 +30,7 @@ export const vaultCommand: Command = {
     await withManagement(environment, async ({ vault, identity, mail, store, sealer }) => {
       const { wrapped } = await vault.rotateMasterKey('operator');
       await identity.resealSigningKeys();
+      await resealClusterIdentity({ store, sealer, random: systemRandom });
       await mail.reseal();
       await resealTriggers(store, sealer);
       await resealResponses(store, sealer);

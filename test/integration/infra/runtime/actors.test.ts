@@ -4,7 +4,7 @@ import { systemPlatform } from '../../../../src/infra/platform/index.js';
 import { ActorError, ClusterError, freshProcessId, systemRandom } from '../../../../cluster/index.js';
 import { CounterServiceDefinition } from '../../../../generated/troupe/examples/v1/counter.js';
 import { volatileActor } from '../../../../cluster/index.js';
-import { clusterIdentity } from '../../../../src/infra/runtime/cluster-identity.js';
+import { clusterIdentity, resealClusterIdentity } from '../../../../src/infra/runtime/cluster-identity.js';
 import { createActors, toPlatformError } from '../../../../src/infra/runtime/index.js';
 import { readSettings } from '../../../../src/kernel/config/index.js';
 import { createLog } from '../../../../src/infra/diagnostics/index.js';
@@ -94,6 +94,13 @@ test.serial(
     await t.throwsAsync(clusterIdentity({ ...shared, sealer: sealerOf(oldKey) }), { instanceOf: SealError });
     const own = await clusterIdentity({ ...shared, sealer: sealerOf(newKey), givenSecret: 'own' });
     t.deepEqual(own, { name: one.name, secret: 'own' });
+    const [third, fourth] = [randomBytes(32), randomBytes(32)];
+    await resealClusterIdentity({ ...shared, sealer: sealerOf(third, newKey) });
+    t.deepEqual(await clusterIdentity({ ...shared, sealer: sealerOf(third) }), one);
+    await resealClusterIdentity({ ...shared, sealer: sealerOf(fourth) });
+    const another = await clusterIdentity({ ...shared, sealer: sealerOf(fourth) });
+    t.is(another.name, one.name);
+    t.not(another.secret, one.secret, 'no key opens the former secret');
   },
 );
 
