@@ -155,6 +155,39 @@ test('logs are followed: calls that end later are printed too, each once', async
   t.deepEqual(seen(), ['echo: before', 'echo: after']);
 });
 
+test('logs --follow prints every call of a burst, and none of those before that it was not asked for', async (t) => {
+  t.timeout(240_000);
+  const calls: object[] = [];
+  const add = (count: number): void => {
+    for (let left = count; left > 0; left -= 1) {
+      const timestamp = new Date(Date.UTC(2026, 0, 1) + calls.length).toISOString();
+      calls.unshift({ id: `call-${calls.length}`, timestamp });
+    }
+  };
+  add(150);
+  const platform = createServer((request, response) => {
+    const query = new URL(request.url ?? '', 'http://platform.test').searchParams;
+    const [limit, page] = [Number(query.get('limit')), Number(query.get('page') ?? 1)];
+    const data = calls.slice(limit * (page - 1), limit * page);
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ data }));
+  });
+  await new Promise<void>((resolve) => platform.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => void platform.close());
+  const logs = runProgram('bin/troupe.mjs', ['logs', '--follow', '--limit', '2', '--json'], {
+    TROUPE_BASE_URL: `http://127.0.0.1:${(platform.address() as AddressInfo).port}`,
+    TROUPE_API_KEY: 'svc_test_x',
+  });
+  t.teardown(() => void logs.process.kill('SIGKILL'));
+  const ids = (): string[] => [...logs.output().matchAll(/"id":"([^"]*)"/g)].map(([, id = '']) => id);
+  await eventually(() => ids().length > 0, { timeoutMs: 60_000 });
+  add(250);
+  await eventually(() => ids().includes('call-399'), { timeoutMs: 60_000 });
+  t.deepEqual(
+    ids(),
+    Array.from({ length: 252 }, (_, at) => `call-${148 + at}`),
+  );
+});
+
 test('top shows nodes, tenants and rates to the operator alone', async (t) => {
   t.timeout(300_000);
   // Of its own: it counts all tenants.

@@ -27,17 +27,28 @@ export const logsCommand = developerCommand({
       throw context.wrong(`--limit must be a whole number from 1 to ${limitMax}`);
     }
     const client = await context.client();
-    const first = await entries(context, client, { limit });
-    for (const entry of first) print(context, entry);
+    // Whoever follows gets those to come: the next looks find these again, shown or not.
+    const first = await entries(context, client, { limit: given.flag('follow') ? limitMax : limit });
+    for (const entry of first.toReversed().slice(-limit)) print(context, entry);
     const seen = new Recent(first);
     while (given.flag('follow') && !signal.aborted) {
       await wait(everyMs, signal);
-      const since = defined({ start_date: seen.since });
-      for (const entry of await entries(context, client, { limit: limitMax, ...since }))
-        if (seen.isNew(entry)) print(context, entry);
+      for (const entry of await newEntries(context, client, seen)) print(context, entry);
     }
   },
 });
+
+/** Those that no look has found, oldest first: a page that is new throughout has others behind it. */
+async function newEntries(context: Context, client: Client, seen: Recent): Promise<readonly Entry[]> {
+  const since = defined({ start_date: seen.since });
+  const found: Entry[] = [];
+  for (let page = 1; ; page += 1) {
+    const entriesOfPage = await entries(context, client, { limit: limitMax, page, ...since });
+    const fresh = entriesOfPage.filter((entry) => seen.isNew(entry));
+    for (const entry of fresh) found.push(entry);
+    if (entriesOfPage.length < limitMax || fresh.length < entriesOfPage.length) return found.toReversed();
+  }
+}
 
 /** The entries already shown since the last few seconds, which may still get earlier neighbours. */
 class Recent {
@@ -64,10 +75,11 @@ class Recent {
   }
 }
 
+/** Newest first. */
 async function entries(
   { given, signal }: Context,
   client: Client,
-  query: { readonly limit: number; readonly start_date?: string },
+  query: { readonly limit: number; readonly page?: number; readonly start_date?: string },
 ): Promise<readonly Entry[]> {
   const filters = defined({
     agent_id: given.text('agent'),
@@ -75,7 +87,7 @@ async function entries(
     status: given.flag('failed') ? ('error' as const) : undefined,
   });
   const { data } = await client.telemetry.logs({ query: { ...query, ...filters } }, { signal });
-  return data.toReversed();
+  return data;
 }
 
 function print({ given, out }: Context, entry: Entry): void {
