@@ -1,8 +1,13 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { commandLine } from '../support/clients/command-line.js';
 import { publishAgent } from '../support/builders/published-agents.js';
+import { eventually } from '../support/clocks/eventually.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 
 const shared = sharedNode(test);
@@ -60,4 +65,90 @@ test('chat exits with 1 if the turn does not complete', async (t) => {
   });
   const words = ['chat', node.bootstrap.agent_id, 'hi', '--session', session];
   t.regex(await troupe.run(words, { code: 1 }), /^SUSPENDED$/m);
+});
+
+const bound = { timeoutMs: 60_000 };
+const ids = {
+  execution_id: '11111111-1111-4111-8111-111111111111',
+  session_id: '22222222-2222-4222-8222-222222222222',
+};
+const frame = (id: number, type: string, data: object): string =>
+  `id: ${id}\nevent: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
+
+/** A platform whose turns get this far and end only when they are cancelled; `asked` has its requests. */
+async function endlessTurns(t: ExecutionContext, begun: string) {
+  const asked: string[] = [];
+  let turn: ServerResponse | undefined;
+  const platform = createServer((request, response) => {
+    request.resume();
+    asked.push(`${request.method} ${request.url}`);
+    if (request.url?.endsWith('/stream') === true) {
+      turn = response;
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(frame(1, 'metadata', { ...ids, ignored_fields: [] }) + begun);
+    } else {
+      response.setHeader('content-type', 'application/json').end('{"data": {"cancelled": true}}');
+      turn?.end(frame(9, 'done', { ...ids, outcome: 'CANCELLED' }));
+    }
+  });
+  await new Promise<void>((resolve) => platform.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => platform.closeAllConnections());
+  t.teardown(() => void platform.close());
+  return { asked, url: `http://127.0.0.1:${(platform.address() as AddressInfo).port}` };
+}
+
+/** `troupe chat` with streams that pass for a terminal: what is typed is written to its standard input. */
+function chatAtTerminal(t: ExecutionContext, url: string) {
+  const terminal =
+    'process.stdin.isTTY = process.stderr.isTTY = true; process.stdin.setRawMode = () => process.stdin;';
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(
+    process.execPath,
+    ['--import', `data:text/javascript,${terminal}`, 'bin/troupe.mjs', 'chat', ids.session_id],
+    { env: { PATH, HOME, TROUPE_BASE_URL: url, TROUPE_API_KEY: 'svc_test_x' } },
+  );
+  t.teardown(() => void child.kill('SIGKILL'));
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const shows = (text: string) => eventually(() => output.includes(text), { ...bound, what: text });
+  return {
+    type: (text: string) => void child.stdin.write(text),
+    shows,
+    output: () => output,
+    ended: once(child, 'close').then(([code]) => code as number | null),
+  };
+}
+
+const ctrlC = '\u0003';
+
+test('Ctrl-C at a terminal cancels the turn, and the chat goes on', async (t) => {
+  t.timeout(240_000);
+  const { asked, url } = await endlessTurns(t, frame(2, 'delta', { content: 'I think that' }));
+  const chat = chatAtTerminal(t, url);
+  await chat.shows('›');
+  chat.type('hi\r');
+  await chat.shows('I think that');
+  chat.type(ctrlC);
+  await chat.shows('CANCELLED');
+  t.true(asked.includes(`POST /api/v1/sessions/${ids.session_id}/cancel`), asked.join('\n'));
+  await eventually(() => chat.output().split('›').length >= 3, bound);
+  chat.type('/quit\r');
+  t.is(await chat.ended, 1, chat.output());
+  t.false(chat.output().includes('closed'), chat.output());
+});
+
+test('Ctrl-C at the question for an approval cancels the turn too', async (t) => {
+  t.timeout(240_000);
+  const approval = { approval_id: 'an-approval', tool: 'pay', arguments: { amount: 7 } };
+  const { asked, url } = await endlessTurns(t, frame(2, 'approval', approval));
+  const chat = chatAtTerminal(t, url);
+  await chat.shows('›');
+  chat.type('hi\r');
+  await chat.shows('approve?');
+  chat.type(ctrlC);
+  await chat.shows('CANCELLED');
+  t.false(asked.some((one) => one.includes('/approvals/')));
+  chat.type('/quit\r');
+  t.is(await chat.ended, 1, chat.output());
 });

@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from 'node:readline/promises';
 import type { Client, Turn, TurnEvent, TurnOptions } from '#client';
 import { CommandError, isId } from '../command.js';
-import { type Context, developerCommand } from './developer-command.js';
+import { type Context, developerCommand, interruptedExitCode } from './developer-command.js';
 import { agentNamed } from './names.js';
 import { allOfInput } from './login.js';
 import { type Output, shown } from './output.js';
@@ -66,23 +66,44 @@ class Conversation {
     const { given, out, signal } = this.#context;
     const stop = new AbortController();
     const turn = this.#client.agents.chat(this.#agentId, this.#inputOf(message), this.#options(stop.signal));
+    const interrupted = new AbortController();
     // The first Ctrl-C cancels the turn, whose end is still read.
-    const cancel = (): void =>
-      void turn.cancel().catch((error: unknown) => stop.abort(error instanceof Error ? error : undefined));
+    const cancel = (): void => {
+      interrupted.abort();
+      turn.cancel().catch((error: unknown) => stop.abort(error instanceof Error ? error : undefined));
+    };
     signal.addEventListener('abort', cancel, { once: true });
+    const end = this.#onCtrlC(cancel);
     const screen = new Screen(out, { isQuiet: given.flag('quiet'), thinks: given.flag('thinking') });
     try {
       for await (const event of turn) {
         this.#sessionId = turn.sessionId ?? this.#sessionId;
         if (given.flag('json')) out.json(event);
         else screen.show(event);
-        if (event.type === 'approval') await this.#decide(event, turn);
+        if (event.type === 'approval') await this.#decide(event, turn, interrupted.signal);
         if (event.type === 'done' && event.outcome !== 'COMPLETED') process.exitCode = 1;
       }
     } finally {
       signal.removeEventListener('abort', cancel);
+      end();
     }
     if (!given.flag('json') && !given.flag('quiet')) screen.end(turn);
+  }
+
+  /** A terminal that is asked for lines gives Ctrl-C to whoever asks: no signal comes, and without a listener it is closed. */
+  #onCtrlC(cancel: () => void): () => void {
+    const asking = this.#asking;
+    let isFirst = true;
+    const pressed = (): void => {
+      if (isFirst) cancel();
+      else {
+        asking?.close();
+        process.exit(interruptedExitCode);
+      }
+      isFirst = false;
+    };
+    asking?.on('SIGINT', pressed);
+    return () => void asking?.off('SIGINT', pressed);
   }
 
   #options(signal: AbortSignal): TurnOptions {
@@ -117,7 +138,11 @@ class Conversation {
   }
 
   /** Asks the person at the terminal; elsewhere it says how to decide, and leaves the turn waiting. */
-  async #decide(event: TurnEvent & { readonly type: 'approval' }, turn: Turn): Promise<void> {
+  async #decide(
+    event: TurnEvent & { readonly type: 'approval' },
+    turn: Turn,
+    interrupted: AbortSignal,
+  ): Promise<void> {
     const { out } = this.#context;
     const id = event.approval_id;
     if (this.#asking === undefined) {
@@ -127,7 +152,13 @@ class Conversation {
       );
     }
     const question = `${shown(event.tool)} ${shown(JSON.stringify(event.arguments))}: approve? [y/N] `;
-    const answer = await this.#asking.question(out.style('yellow', question));
+    const asked = this.#asking.question(out.style('yellow', question), { signal: interrupted });
+    const answer = await asked.catch((error: unknown) => {
+      if (interrupted.aborted) return undefined;
+      throw error;
+    });
+    // The turn is cancelled, and its approval with it.
+    if (answer === undefined) return;
     const decision = /^y(?:es)?$/i.test(answer.trim()) ? 'approve' : 'deny';
     await this.#client.approvals.decide({ path: { id }, body: { decision } });
   }

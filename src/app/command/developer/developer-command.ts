@@ -89,7 +89,7 @@ function endWithReader(): void {
 }
 
 /** As shells have it for a program that Ctrl-C ended. */
-const interruptedExitCode = 130;
+export const interruptedExitCode = 130;
 
 interface Interruption {
   readonly signal: AbortSignal;
