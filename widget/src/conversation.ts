@@ -17,6 +17,8 @@ import type { PendingMessage, VisitorStore } from './visitor';
 export interface ShownMessage {
   readonly from: 'visitor' | 'agent' | 'person';
   readonly text: string;
+  /** The turn that a message of the history belongs to. */
+  readonly executionId?: string | undefined;
   /** The answer is still being written. */
   readonly isPartial?: boolean;
 }
@@ -55,6 +57,8 @@ export class Conversation {
   #isReading = false;
   /** Readings in a row that failed. */
   #failures = 0;
+  /** The key of a message whose turn the visitor stopped before it was known. */
+  #stopped: string | undefined;
   #cancelReading = (): void => undefined;
   #asking: ReturnType<typeof setInterval> | undefined;
 
@@ -103,9 +107,11 @@ export class Conversation {
 
   /** Ends the turn; its stream then tells that it was cancelled. */
   async stop(): Promise<void> {
-    const id = this.#store.visitor.pending?.executionId;
+    const { pending } = this.#store.visitor;
+    const id = pending?.executionId;
     // Where the request fails, the turn goes on and the visitor may press again.
     if (id !== undefined) await this.#api.cancel(id).catch(() => undefined);
+    else this.#stopped = pending?.idempotencyKey;
   }
 
   /** Forgets the conversation and its visitor in this browser. */
@@ -120,9 +126,10 @@ export class Conversation {
 
   async #run(pending: PendingMessage, isRetry = false): Promise<void> {
     const shown: ShownMessage = { from: 'visitor', text: pending.text };
-    const before = isRetry ? this.#state.messages : [...this.#state.messages, shown];
+    let before = isRetry ? this.#state.messages : [...this.#state.messages, shown];
     this.#change({ ...atRest, messages: before, isWorking: true, notice: 'working' });
     const turn = new Answer();
+    this.#stopped = undefined;
     try {
       const lost = (): void => this.#change({ notice: 'reconnecting' });
       for await (const event of this.#api.turn(pending, lost)) {
@@ -130,6 +137,9 @@ export class Conversation {
         if (!this.#isPending(pending)) return;
         this.#note(event, pending);
         turn.take(event);
+        // A message that was accepted before the page was loaded again is in the history already.
+        if (event.type === 'metadata')
+          before = before.filter((one) => one.executionId !== event.execution_id);
         const isShown = turn.text !== '';
         this.#change({
           messages: isShown ? [...before, { from: 'agent', text: turn.text, isPartial: true }] : before,
@@ -150,6 +160,7 @@ export class Conversation {
     if (event.type !== 'metadata') return;
     const { execution_id: executionId, session_id: sessionId } = event;
     this.#store.change({ sessionId, pending: { ...pending, executionId } });
+    if (this.#stopped === pending.idempotencyKey) void this.stop();
   }
 
   async #end(turn: Answer, before: readonly ShownMessage[]): Promise<void> {
@@ -220,7 +231,11 @@ export class Conversation {
     this.#isMissing = false;
     this.#watch(isHandedOff);
     this.#change({
-      messages: shown.map(({ from, content }) => ({ from, text: content })),
+      messages: shown.map(({ from, content, execution_id: executionId }) => ({
+        from,
+        text: content,
+        executionId: executionId ?? undefined,
+      })),
       notice: isHandedOff ? 'handoff' : this.#lastingNotice,
     });
   }

@@ -12,10 +12,12 @@ interface Conversation {
   readonly state: State;
   send(text: string): Promise<void>;
   retry(): Promise<void>;
+  resume(): Promise<void>;
+  stop(): Promise<void>;
 }
 
 interface Store {
-  visitor: { readonly [name: string]: unknown; readonly pending?: { readonly idempotencyKey: string } };
+  visitor: { readonly [name: string]: unknown; readonly pending?: object };
   takeSecret(): string | undefined;
   change(fields: object): void;
 }
@@ -37,7 +39,8 @@ const { ChatApi, Conversation } = await bundledModules<Modules>(
 Object.assign(globalThis, { document: { visibilityState: 'visible' } });
 
 const base = 'http://chat.test/api/v1/chat/pk_live_x';
-const silenceMs = 45_000;
+/** The limits of a silent stream and of the history, which no test reaches. */
+const limitsMs: ReadonlySet<number> = new Set([45_000, 20_000]);
 const ids = { session_id: 'a-session', execution_id: 'a-turn' };
 const events = {
   metadata: { type: 'metadata', ...ids },
@@ -71,7 +74,7 @@ function page(visitor: Store['visitor'], ...answers: (Response | Error)[]) {
     random: () => 1,
     newId: () => 'an-id',
     after: (milliseconds: number, call: () => void) => {
-      if (milliseconds === silenceMs) return () => undefined;
+      if (limitsMs.has(milliseconds)) return () => undefined;
       waits.push(milliseconds);
       queueMicrotask(call);
       return () => undefined;
@@ -250,4 +253,40 @@ test('a secret that is none is replaced, with the conversation of its visitor', 
   await conversation.retry();
   t.deepEqual(what(), [send, 'POST /visitors', send]);
   t.like(store.visitor, { secret: 'another', sessionId: 'a-session' });
+});
+
+test('a turn that is stopped before the page knows it is cancelled once it does', async (t) => {
+  const { conversation, what } = page(
+    {},
+    lost,
+    stream('metadata'),
+    Response.json({ data: {} }),
+    stream('done'),
+  );
+  const sent = conversation.send('How much?');
+  await conversation.stop();
+  await sent;
+  t.deepEqual(what().toSorted(), [follow, 'POST /executions/a-turn/cancel', send, send].toSorted());
+});
+
+test('trying again after a stop that came too early cancels nothing', async (t) => {
+  const { conversation, texts, answers, what } = page({}, refusal(429, 'rate_limit_exceeded'));
+  const sent = conversation.send('How much?');
+  await conversation.stop();
+  await sent;
+  answers.push(stream('metadata', 'response', 'done'));
+  await conversation.retry();
+  t.deepEqual(what(), [send, send]);
+  t.deepEqual(texts(), ['How much?', 'An answer.']);
+});
+
+test('a message that the history has already is shown once', async (t) => {
+  const said = { id: 'one', from: 'visitor', content: 'How much?', execution_id: 'a-turn' };
+  const { conversation, texts } = page(
+    { sessionId: 'a-session', pending: { text: 'How much?', idempotencyKey: 'a-key' } },
+    Response.json({ data: [said], control_mode: 'engaged' }),
+    stream('metadata', 'response', 'done'),
+  );
+  await conversation.resume();
+  t.deepEqual(texts(), ['How much?', 'An answer.']);
 });
