@@ -207,6 +207,43 @@ test('top shows nodes, tenants and rates to the operator alone', async (t) => {
   t.regex(await bare.run(['top', '--once'], { code: 1 }), /TROUPE_OPERATOR_TOKEN/);
 });
 
+test('top goes on while no node answers, and says so', async (t) => {
+  t.timeout(240_000);
+  let isAway = false;
+  const node = { process: 'one', standing: 'member', slots: 1, residents: 0, counts: {}, mailboxes: {} };
+  const answers: Readonly<Record<string, string>> = {
+    '/api/v1/cluster': JSON.stringify({ data: { process: 'one', nodes: [node] } }),
+    '/metrics': '',
+  };
+  const platform = createServer((request, response) => {
+    if (isAway) request.destroy();
+    else
+      response
+        .setHeader('content-type', 'application/json')
+        .end(answers[request.url ?? ''] ?? '{"data": []}');
+  });
+  await new Promise<void>((resolve) => platform.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => void platform.close());
+  const top = runProgram('bin/troupe.mjs', ['top', '--json', '--interval', '0.2'], {
+    TROUPE_BASE_URL: `http://127.0.0.1:${(platform.address() as AddressInfo).port}`,
+    TROUPE_OPERATOR_TOKEN: operatorToken,
+  });
+  t.teardown(() => void top.process.kill('SIGKILL'));
+  const looks = (): { nodes: unknown[]; problems: string[] }[] =>
+    top
+      .output()
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line));
+  await eventually(() => looks().length > 0, { timeoutMs: 60_000 });
+  isAway = true;
+  await eventually(() => looks().some(({ problems }) => problems.length > 0), { timeoutMs: 60_000 });
+  isAway = false;
+  await eventually(() => looks().at(-1)?.nodes.length === 1, { timeoutMs: 60_000 });
+  top.process.kill('SIGINT');
+  t.is(await top.ended, 130, top.output());
+});
+
 test('every command has help, and the completions are scripts that their shells accept', async (t) => {
   t.timeout(300_000);
   const node = await shared.tenant(t);

@@ -12,11 +12,14 @@ export interface NodeSample {
   readonly cluster: Awaited<ReturnType<Client['cluster']['read']>>['data'];
 }
 
+/** The next look follows soon. */
+export const lookLimits = { retries: 0, timeoutMs: 5_000 } as const;
+
 /** The operations that begin turns. */
 const turnOperations: ReadonlySet<string> = new Set(['agents.stream', 'triggers.webhook', 'triggers.invoke']);
 
 export async function sampleOf(client: Client, url: string, signal: AbortSignal): Promise<NodeSample> {
-  const options = { signal, retries: 0, timeoutMs: 5_000 };
+  const options = { signal, ...lookLimits };
   const [{ data: cluster }, metrics] = await Promise.all([
     client.cluster.read({}, options),
     client.metrics.read({}, options).then((response) => response.text()),

@@ -1,7 +1,7 @@
 import { createClient, type Client } from '#client';
 import { CommandError, table } from '../command.js';
 import { type Context, developerCommand } from './developer-command.js';
-import { type NodeSample, sampleOf } from './node-sample.js';
+import { lookLimits, type NodeSample, sampleOf } from './node-sample.js';
 import { line, type Output } from './output.js';
 import { wait } from './pause.js';
 
@@ -45,12 +45,13 @@ export const topCommand = developerCommand({
     if (isLive) out.write(enterScreen);
     try {
       while (!signal.aborted) {
-        const now = await sample(clients, signal);
+        const now = await sample(clients, signal, given.flag('once') ? undefined : before);
         const text = given.flag('json') ? JSON.stringify(figuresOf(before, now)) : screenOf(before, now, out);
         out.write(isLive ? `${clearScreen}${text}` : `${text}\n`);
         if (!isLive && !given.flag('json')) return;
         if (given.flag('once')) return;
-        before = now;
+        // The rates after a look that reached no node are those since the one before it.
+        if (now.nodes.length > 0) before = now;
         await wait(interval * 1_000, signal);
       }
     } finally {
@@ -77,16 +78,27 @@ async function clientsOf({ given, profile }: Context): Promise<Clients> {
   return urls.map((one) => ({ url: one, client: createClient({ baseUrl: one, operatorToken }) }));
 }
 
-/** A node that does not answer is named, and the others are shown. */
-async function sample(clients: Clients, signal: AbortSignal): Promise<Sample> {
+/**
+ * A node that does not answer is named, and the others are shown. Without an earlier look, one of them has to answer: the
+ * address or the token may be wrong.
+ */
+async function sample(clients: Clients, signal: AbortSignal, before?: Sample): Promise<Sample> {
   const looks = await Promise.allSettled(clients.map(({ client, url }) => sampleOf(client, url, signal)));
   const nodes = looks.flatMap((look) => (look.status === 'fulfilled' ? [look.value] : []));
   const problems = looks.flatMap((look, index) =>
     look.status === 'fulfilled' ? [] : [`${clients[index]?.url ?? ''}: ${messageOf(look.reason)}`],
   );
   const answering = clients.find(({ url }) => nodes.some((node) => node.url === url));
-  if (answering === undefined && !signal.aborted) throw new CommandError(problems.join('\n'));
-  const tenants = answering === undefined ? [] : await tenantsOf(answering.client, signal);
+  const known = before?.tenants ?? [];
+  if (answering === undefined) {
+    if (before === undefined && !signal.aborted) throw new CommandError(problems.join('\n'));
+    return { atMs: Date.now(), nodes, problems, tenants: known };
+  }
+  const tenants = await tenantsOf(answering.client, signal).catch((error: unknown) => {
+    if (before === undefined) throw error;
+    problems.push(`${answering.url}: ${messageOf(error)}`);
+    return known;
+  });
   return { atMs: Date.now(), nodes, problems, tenants };
 }
 
@@ -96,7 +108,8 @@ function messageOf(error: unknown): string {
 
 async function tenantsOf(client: Client, signal: AbortSignal): Promise<readonly Tenant[]> {
   const tenants: Tenant[] = [];
-  for await (const { id, name, month } of client.operator.tenants({ query: { limit: 100 } }, { signal })) {
+  const options = { signal, ...lookLimits };
+  for await (const { id, name, month } of client.operator.tenants({ query: { limit: 100 } }, options)) {
     tenants.push({ id, name, calls: month.calls, tokens: month.tokens, cost: month.cost });
     if (tenants.length === tenantsMax) break;
   }
