@@ -12,7 +12,7 @@ export interface Capabilities {
 export function readCapabilities(value: unknown, ignored: IgnoredFields): Capabilities {
   if (!isObject(value)) throw invalidField('capabilities', 'must be an object');
   for (const name of Object.keys(value))
-    if (name !== 'blocks') ignored.add(`capabilities.${name}`, 'unknown_field');
+    if (name !== 'blocks') ignored.addUnknown(`capabilities.${name}`, 'unknown_field');
   if (!Object.hasOwn(value, 'blocks')) return { quickReplies: false };
   const blocks = readBlocks(value['blocks']);
   for (const block of blocks)

@@ -179,7 +179,7 @@ function usableFields(
 ): ReadonlyMap<string, unknown> {
   const usable = new Map<string, unknown>();
   for (const [name, value] of Object.entries(body)) {
-    if (!knownFields.has(name)) ignored.add(name, 'unknown_field');
+    if (!knownFields.has(name)) ignored.addUnknown(name, 'unknown_field');
     else if (integration) usable.set(name, value);
     else if (integrationFields.some((field) => field === name)) ignored.add(name, 'requires_admin_api_key');
     // Ignored with `consumer_key`, whose entry already gives the reason.

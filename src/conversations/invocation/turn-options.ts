@@ -22,9 +22,13 @@ export function readOptions(value: unknown, integration: boolean, ignored: Ignor
       else if (item !== null) responseFormat = readResponseFormat(item, 'options.response_format');
       continue;
     }
+    if (name !== 'timeout_ms') {
+      ignored.addUnknown(`options.${name}`, 'not_supported');
+      continue;
+    }
     // An unusable deadline does not refuse the turn; the platform's deadline applies.
-    if (name === 'timeout_ms') timeoutMs = usableTimeoutMs(item);
-    if (name !== 'timeout_ms' || timeoutMs === undefined) ignored.add(`options.${name}`, 'not_supported');
+    timeoutMs = usableTimeoutMs(item);
+    if (timeoutMs === undefined) ignored.add('options.timeout_ms', 'not_supported');
   }
   return { timeoutMs, responseFormat };
 }

@@ -33,6 +33,37 @@ test('a body of thousands of unknown fields is answered with a bounded list', (t
   t.true(ignoredFields.every(({ field }) => field.length <= 161));
 });
 
+test('fields that the platform knows are listed behind any number of unknown ones', (t) => {
+  const unknown = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`unknown-${index}`, 1]));
+  const known = {
+    context: { city: 'Lima' },
+    bindings: { id: 1 },
+    session_from: ['city'],
+    consumer_key: 'c-1',
+    metadata: { constructor: 1 },
+    capabilities: { ...unknown, blocks: ['cards'] },
+    options: { ...unknown, timeout_ms: 5, response_format: {} },
+  };
+  const turn = read({ ...unknown, ...known }, person);
+  t.is(turn.ignoredFields.filter(({ field }) => field.includes('unknown-')).length, 100);
+  t.like(ignored(turn), {
+    context: 'requires_admin_api_key',
+    bindings: 'requires_admin_api_key',
+    session_from: 'requires_admin_api_key',
+    consumer_key: 'requires_admin_api_key',
+    'metadata.constructor': 'reserved_key',
+    'capabilities.blocks.cards': 'not_supported',
+    'options.timeout_ms': 'not_supported',
+    'options.response_format': 'requires_admin_api_key',
+  });
+  const reserved = Object.fromEntries(['tenant_id', 'tier', 'branch'].map((name) => [name, 1]));
+  t.like(ignored(read({ ...unknown, context: reserved })), {
+    'context.tenant_id': 'reserved_key',
+    'context.tier': 'reserved_key',
+    'context.branch': 'reserved_key',
+  });
+});
+
 test('the chat tool has neither capabilities nor display names', (t) => {
   const body = {
     message: 'hi',
