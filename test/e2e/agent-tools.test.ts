@@ -148,3 +148,33 @@ test.serial('an agent without suggestions reports the quick_replies capability a
   });
   t.is(eventOf(turn, 'response')?.['blocks'], undefined);
 });
+
+test.serial(
+  'an answer that must fit a schema has no suggestions, and the capability is ignored',
+  async (t) => {
+    const talk = await newTalk(t);
+    const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+    const response_format = { type: 'json_schema', json_schema: { name: 'city', schema } };
+    const own = await talk.agent(model, { llm_config: { model, response_format } });
+    const plain = await talk.agent(model);
+    const asked = { message: 'do it', capabilities: { blocks: ['quick_replies'] } };
+    const turns = [
+      { agentId: own, body: asked, accepted: ['message'] },
+      {
+        agentId: plain,
+        body: { ...asked, options: { response_format } },
+        accepted: ['message', 'options.response_format'],
+      },
+    ];
+    for (const { agentId, body, accepted } of turns) {
+      openai.script({ pieces: ['{"city":"Lima"}'] });
+      const turn = await talk.say(body, { agentId });
+      const metadata = eventOf(turn, 'metadata');
+      t.deepEqual(metadata?.['accepted_fields'], accepted);
+      t.deepEqual(metadata?.['ignored_fields'], [
+        { field: 'capabilities.blocks.quick_replies', reason: 'not_supported' },
+      ]);
+      t.deepEqual(eventOf(turn, 'response')?.['parsed'], { city: 'Lima' });
+    }
+  },
+);

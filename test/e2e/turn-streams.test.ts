@@ -269,6 +269,21 @@ test('a shorter deadline from the caller ends the turn', async (t) => {
   t.is(data.timeout_clock, 'turn');
 });
 
+test("a requested deadline that is later than the platform's is listed as ignored", async (t) => {
+  const node = await shared.tenant(t);
+  const talk = await startConversations(node);
+  const fieldsWith = async (timeout_ms: number) => {
+    const turn = await talk.say({ message: 'words', options: { timeout_ms } });
+    const metadata = eventOf(turn, 'metadata');
+    return { accepted: metadata?.['accepted_fields'], ignored: metadata?.['ignored_fields'] };
+  };
+  t.deepEqual(await fieldsWith(150_000), { accepted: ['message', 'options.timeout_ms'], ignored: [] });
+  t.deepEqual(await fieldsWith(150_001), {
+    accepted: ['message'],
+    ignored: [{ field: 'options.timeout_ms', reason: 'not_supported' }],
+  });
+});
+
 test('a refusal before a turn starts is an answer, not an event', async (t) => {
   const node = await shared.tenant(t);
   const talk = await startConversations(node);

@@ -15,6 +15,7 @@ import {
   type Invocation,
 } from '../invocation/index.js';
 import type { Repeat, StreamWriter } from '../../http/operations/index.js';
+import { suggestsReplies } from '../turns/index.js';
 import type { AgentAdmission } from './agent-admission.js';
 import { EventPump, type PumpSource } from './event-pump.js';
 import type { ReadExecution } from './reads.store.js';
@@ -146,7 +147,7 @@ export class ChatTurns {
     { invocation, channel, deadlineMs, ids }: WantedChat,
   ): WantedTurn {
     const { newId } = this.#parts;
-    const { acceptedFields, ignoredFields } = fieldsAt(agent, invocation);
+    const { acceptedFields, ignoredFields } = fieldsAt(agent, invocation, deadlineMs);
     const traceparent = activeTraceparent();
     return {
       scope: caller.scope,
@@ -223,16 +224,26 @@ interface FollowedTurn {
   readonly after: number;
 }
 
-/** Capabilities have no effect with an agent that suggests no replies. */
+/**
+ * The fields with an effect and those without. The body alone does not tell this of two: capabilities need an agent that
+ * suggests replies, and a requested deadline must not be later than the turn's.
+ */
 function fieldsAt(
   { snapshot }: RunnableAgent,
-  { acceptedFields, ignoredFields, capabilities }: Invocation,
+  { acceptedFields, ignoredFields, capabilities, responseFormat, timeoutMs }: Invocation,
+  deadlineMs: number,
 ): Pick<Invocation, 'acceptedFields' | 'ignoredFields'> {
-  if (snapshot.quick_replies_enabled || !capabilities.quickReplies) return { acceptedFields, ignoredFields };
-  const inVain: IgnoredField = { field: 'capabilities.blocks.quick_replies', reason: 'not_supported' };
+  const inVain = new Map<string, string>();
+  if (capabilities.quickReplies && !suggestsReplies(snapshot, responseFormat))
+    inVain.set('capabilities', 'capabilities.blocks.quick_replies');
+  if (timeoutMs !== undefined && timeoutMs > deadlineMs)
+    inVain.set('options.timeout_ms', 'options.timeout_ms');
   return {
-    acceptedFields: acceptedFields.filter((field) => field !== 'capabilities'),
-    ignoredFields: [...ignoredFields, inVain],
+    acceptedFields: acceptedFields.filter((field) => !inVain.has(field)),
+    ignoredFields: [
+      ...ignoredFields,
+      ...Array.from(inVain.values(), (field): IgnoredField => ({ field, reason: 'not_supported' })),
+    ],
   };
 }
 

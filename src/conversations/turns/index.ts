@@ -11,6 +11,7 @@ export { TurnLost } from './interruption.js';
 export { memorySettings, type MemorySettings, windowOf } from './memory.js';
 export type { TurnsOptions, TurnsParts } from './parts.js';
 export { userMessage } from './prompt.js';
+export { suggestsReplies } from './quick-replies.js';
 export type { MemoryNotes } from './summary.js';
 export { tokensOf } from './turn-usage.js';
 export type * from './turn.js';

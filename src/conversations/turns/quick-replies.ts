@@ -1,3 +1,4 @@
+import type { Snapshot } from '../../agents/index.js';
 import type { ToolDefinition } from '../../llm/index.js';
 import type { QuickReplies } from './turn.js';
 import { storableText } from '../../kernel/storable-text.js';
@@ -27,6 +28,14 @@ export const suggestions: ToolDefinition = {
     required: ['labels'],
   },
 };
+
+/** Whether the agent suggests replies in a turn, which may have a format of its own for its answer. A group of suggestions is no value that fits a schema. */
+export function suggestsReplies(
+  { quick_replies_enabled: isEnabled, llm_config }: Pick<Snapshot, 'quick_replies_enabled' | 'llm_config'>,
+  ofTurn: object | undefined,
+): boolean {
+  return isEnabled && (ofTurn ?? llm_config.response_format) === undefined;
+}
 
 /** The usable suggestions of a call; undefined if there are none. */
 export function quickRepliesOf(

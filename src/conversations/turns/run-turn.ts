@@ -21,7 +21,7 @@ import { Interruption } from './interruption.js';
 import { modelRound } from './model-round.js';
 import type { TurnsParts } from './parts.js';
 import { conversation } from './prompt.js';
-import { quickRepliesOf, suggestionsName } from './quick-replies.js';
+import { quickRepliesOf, suggestionsName, suggestsReplies } from './quick-replies.js';
 import { TurnOutput } from './turn-output.js';
 import { StepLog, workedMs } from './step-log.js';
 import { TurnTokens } from './turn-usage.js';
@@ -97,9 +97,7 @@ async function answer(work: TurnWork): Promise<Answered> {
   if (format !== undefined) output.hold();
   ports.emit({ type: 'status', state: 'running' });
   ports.emit({ type: 'phase', name: 'load' });
-  // A group of suggestions is no value that fits a schema.
-  const suggests = start.quickReplies && snapshot.quick_replies_enabled && format === undefined;
-  const toolset = toolsetOf(snapshot, suggests);
+  const toolset = toolsetOf(snapshot, start.quickReplies && suggestsReplies(snapshot, start.responseFormat));
   ports.emit({ type: 'phase', name: 'intent' });
   interruption.startClock(start.deadlineMs - workedMs(start.recorded, start.waits));
   const intent = await intentOf(work);
