@@ -4,6 +4,7 @@ import test from 'ava';
 import { eventOf, startConversations, typesOf } from '../support/servers/conversations.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { startTestNode } from '../support/servers/node.js';
+import { tenantView } from '../support/database/owner-view.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 import { RefusedTurn } from '../support/clients/turn-reader.js';
 
@@ -103,6 +104,30 @@ test('after the last event of a finished turn the answer says that nothing follo
   const followed = client.executions.follow(turn.executionId, { lastEventId: String(done), reconnects: 0 });
   for await (const event of followed) events.push(event);
   t.deepEqual(events, []);
+});
+
+test('an hour after its end a turn continues from any event with what is left of its end', async (t) => {
+  const node = await shared.tenant(t);
+  const talk = await startConversations(node, 'sim.lorem-6-2');
+  const turn = await talk.say('words');
+  const rows = await tenantView(node);
+  t.teardown(() => rows.end());
+  const expired =
+    "update execution_logs set expires_at = now() - interval '1 second' where execution_id = $1";
+  t.is((await rows.query(expired, [turn.executionId])).rowCount, 1);
+  const last = turn.events.slice(-3).map(({ id, type }) => `${id} ${type}`);
+  for (const [place, { id }] of turn.events.entries()) {
+    const response = await fetch(`${node.client.baseUrl}/api/v1/executions/${turn.executionId}/stream`, {
+      headers: { 'x-api-key': node.bootstrap.api_key, 'last-event-id': String(id) },
+    });
+    const left = last.slice(Math.max(0, place + 1 - (turn.events.length - 3)));
+    t.is(response.status, left.length === 0 ? 204 : 200, `after ${id}`);
+    const sent = [...(await response.text()).matchAll(/^id: (\d+)\nevent: (\w+)$/gm)];
+    t.deepEqual(
+      sent.map((match) => `${match[1]} ${match[2]}`),
+      left,
+    );
+  }
 });
 
 test('turns of one session run one after the other, in order of arrival', async (t) => {

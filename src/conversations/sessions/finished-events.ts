@@ -1,9 +1,9 @@
 import { doneEvent, type StreamEvent } from '../invocation/index.js';
 import type { ReadExecution } from './reads.store.js';
 import { metadataOf } from './live-turn.js';
-import { type EventText, textOf } from './turn-log.js';
+import { endsOfLog, type EventText, placeAfter, textOf } from './turn-log.js';
 
-/** The last events of a turn whose log has been deleted, rebuilt from the execution. */
+/** The last events of a turn whose log has been deleted, rebuilt from the execution: those after the given one. */
 export function finishedEvents(execution: ReadExecution, after: number): readonly EventText[] {
   const { id, session_id, outcome } = execution;
   if (outcome === null) return [];
@@ -15,8 +15,7 @@ export function finishedEvents(execution: ReadExecution, after: number): readonl
     execution.timeout_clock ?? undefined,
   );
   const hasAnswer = outcome === 'COMPLETED' || (execution.output ?? '') !== '';
-  const events: readonly StreamEvent[] = [
-    ...(after === 0 ? [metadataOf(execution)] : []),
+  const last: readonly StreamEvent[] = [
     ...(execution.error === null ? [] : [{ type: 'error' as const, ...execution.error }]),
     // Text that a change of the control mode retracted is not shown later either.
     ...(hasAnswer && outcome !== 'SUSPENDED'
@@ -34,5 +33,12 @@ export function finishedEvents(execution: ReadExecution, after: number): readonl
     },
     done,
   ];
+  const { last_event: lastId } = execution.input;
+  if (lastId != null) {
+    const events = endsOfLog(metadataOf(execution), last, lastId);
+    return events.slice(placeAfter(events, after));
+  }
+  // A turn that ended in a former release, or that no session had: nobody knows which events the reader has.
+  const events = after === 0 ? [metadataOf(execution), ...last] : last;
   return events.map((event, at) => textOf({ id: after + at + 1, event }));
 }

@@ -269,6 +269,7 @@ const executionRow = z.object({
   input: z.object({
     accepted_fields: z.array(z.string()).default([]),
     ignored_fields: z.array(z.object({ field: z.string(), reason: z.string() })).default([]),
+    last_event: z.number().nullish(),
   }),
   created_at: z.date(),
   started_at: z.date().nullable(),
@@ -281,7 +282,7 @@ const executionColumns = sql.fragment`
   e.provider, e.usage, e.cost, e.latency_ms, e.first_token_ms, e.tool_calls, e.timeout_clock, e.error,
   e.delivery_status, e.output, e.parsed, e.blocks, e.created_at, e.started_at, e.finished_at,
   jsonb_build_object('accepted_fields', coalesce(e.input->'accepted_fields', '[]'),
-    'ignored_fields', coalesce(e.input->'ignored_fields', '[]')) as input`;
+    'ignored_fields', coalesce(e.input->'ignored_fields', '[]'), 'last_event', e.input->'last_event') as input`;
 
 export interface ExecutionFilter extends Page, Span {
   readonly traceId?: string | undefined;

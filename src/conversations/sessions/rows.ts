@@ -94,6 +94,8 @@ export interface StoredInput {
   readonly handovers?: number;
   /** When the turn waited for people, in milliseconds. */
   readonly waits?: readonly Wait[];
+  /** The id of the turn's last event, once it has ended: readers continue from it after the log is gone. */
+  readonly last_event?: number | undefined;
 }
 
 export interface ExecutionRow {

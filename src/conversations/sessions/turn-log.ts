@@ -28,6 +28,24 @@ export function epochOfEvent(id: number): number {
   return Math.floor(id / epochSize);
 }
 
+/** The id of the first event that one owner gives. */
+function firstOf(epoch: number): number {
+  return epoch * epochSize + 1;
+}
+
+/** A turn's first event and its last ones, with the ids that they had. */
+export function endsOfLog(
+  first: StreamEvent,
+  last: readonly StreamEvent[],
+  lastId: number,
+): readonly EventText[] {
+  const firstId = firstOf(epochOfEvent(lastId));
+  return [
+    textOf({ id: firstId, event: first }),
+    ...last.map((event, at) => textOf({ id: lastId - last.length + at + 1, event })),
+  ];
+}
+
 export class TurnLog {
   readonly #epoch: number;
   readonly #events: LoggedEvent[] = [];
@@ -55,7 +73,7 @@ export class TurnLog {
 
   /** The coming events with their ids, for the transaction that precedes their publication. */
   prepare(coming: readonly StreamEvent[]): readonly LoggedEvent[] {
-    const first = this.#epoch * epochSize + this.#events.length + 1;
+    const first = firstOf(this.#epoch) + this.#events.length;
     return coming.map((event, at) => ({ id: first + at, event }));
   }
 

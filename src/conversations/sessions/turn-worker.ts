@@ -299,9 +299,11 @@ export class TurnWorker {
     const user = isPart && turn.row.input.message_number === undefined ? this.#addUserMessage(turn) : [];
     const answer = isPart ? this.#addAnswer(turn, kept, end) : [];
     const finishedAt = new Date(this.#parts.time.wallMs()).toISOString();
+    const tail = turn.log.prepare(lastEvents(turn.row, end, turn.muted));
     change(turn, {
       status: statusOf[outcome],
       outcome,
+      input: { ...turn.row.input, last_event: tail.at(-1)?.id },
       output: kept,
       blocks: end.blocks,
       parsed: end.parsed ?? null,
@@ -318,7 +320,6 @@ export class TurnWorker {
       sealed_bindings: null,
       finished_at: finishedAt,
     });
-    const tail = turn.log.prepare(lastEvents(turn.row, end, turn.muted));
     const written = this.#activation.write(
       {
         ...(begun ? this.#sessionPart(finishedAt, 1) : this.#sessionPart()),

@@ -55,3 +55,19 @@ test('a turn that never ran sends nothing, not even an empty text', (t) => {
   const blocked = { ...execution, status: 'blocked', outcome: 'BLOCKED', output: null } as const;
   t.deepEqual(typesAfter(blocked, 0), ['metadata', 'metrics', 'done']);
 });
+
+const idsAfter = (of: ReadExecution, after: number): string[] =>
+  finishedEvents(of, after).map(({ id, type }) => `${id} ${type}`);
+
+test('a turn whose last event is known continues behind what the reader has', (t) => {
+  const epoch = 3 * 2 ** 32;
+  const numbered = { ...execution, input: { ...execution.input, last_event: epoch + 20 } };
+  const end = [`${epoch + 18} response`, `${epoch + 19} metrics`, `${epoch + 20} done`];
+  t.deepEqual(idsAfter(numbered, 0), [`${epoch + 1} metadata`, ...end]);
+  t.deepEqual(idsAfter(numbered, epoch + 1), end);
+  t.deepEqual(idsAfter(numbered, epoch + 17), end);
+  t.deepEqual(idsAfter(numbered, epoch + 18), end.slice(1));
+  t.deepEqual(idsAfter(numbered, epoch + 19), end.slice(2));
+  t.deepEqual(idsAfter(numbered, epoch + 20), []);
+  t.deepEqual(idsAfter(numbered, 2 * 2 ** 32 + 40), end, 'a reader of an earlier owner');
+});
