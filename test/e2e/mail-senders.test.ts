@@ -1,10 +1,11 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import test from 'ava';
 import { createTransport } from 'nodemailer';
 import { lookUpIn, type Records, silentNameServer } from '../support/servers/dns-records.js';
 import { setPlan } from '../support/clients/direct-calls.js';
 import { eventually } from '../support/clocks/eventually.js';
+import { tablesWith } from '../support/database/tables-with.js';
 import { startImapServer } from '../support/servers/imap-server.js';
 import { answersOf, sendMail, sharedMailNode } from '../support/servers/mails.js';
 import { operatorToken, type TenantNode } from '../support/servers/node.js';
@@ -76,6 +77,25 @@ test.serial('a mail that its domain does not authenticate runs nothing and is no
     return found.length > 0 && found;
   });
   t.is(answers.length, 1);
+});
+
+test.serial('a mail that names a person without proof is of nobody, and goes with that person', async (t) => {
+  const node = await shared.tenant(t);
+  const { client, bootstrap } = node;
+  publishPolicy('claimed.example');
+  const word = `planted${randomBytes(8).toString('hex')}`;
+  const trigger = await createTrigger(node, {}, 'email');
+  const mail = { to: `${trigger.id}@agents.example`, from: `Ann <${word}@claimed.example>` };
+  t.is(await sendMail(node.mailPort, { ...mail, text: `words of ${word}` }), 250);
+  t.is(await sendMail(node.mailPort, { ...mail, from: 'eve@claimed.example', text: 'of another' }), 250);
+  await fates(node, trigger, 2);
+  const call = (method: string, path = '') =>
+    client.call(method, `/api/v1/consumers/${word}@claimed.example${path}`, { key: bootstrap.api_key });
+  t.is((await call('GET')).json.error, 'not_found', 'no consumer is known by it');
+  const erased = await call('DELETE');
+  t.like(erased.json.data, { sessions: 0, messages: 0, executions: 1 }, erased.text);
+  t.deepEqual(await tablesWith(node.databaseUrl, word), []);
+  t.deepEqual([...(await fates(node, trigger, 1)).keys()], ['of another']);
 });
 
 test.serial('forged mails use none of the model work of the tenant', async (t) => {

@@ -246,6 +246,22 @@ test('a message joined from several people names them, and goes with each of the
   t.truthy(await session());
 });
 
+test('a joined message that nobody of its senders may send goes with each of them', async (t) => {
+  const word = `planted${randomBytes(8).toString('hex')}`;
+  const buffer = { execution: { mode: 'async', message_buffer: { enabled: true, window_ms: 60_000 } } };
+  const { node, talk, trigger, message } = await startThread(t, buffer);
+  await sendFromSlack(node, trigger, message('U1', `the first of ${word}`));
+  await sendFromSlack(node, trigger, message('U2', 'the second'));
+  for (const key of ['U1', 'U2']) await talk.post(`/api/v1/consumers/${key}/deny`, {});
+  await endBuffers(node);
+  const blocked = async () => (await executionsOf(node, trigger)).some(({ status }) => status === 'blocked');
+  await eventually(blocked, patience);
+  const erased = await node.client.call('DELETE', '/api/v1/consumers/U1', { key: node.bootstrap.api_key });
+  t.deepEqual(erased.json.data, { sessions: 0, messages: 0, executions: 1 });
+  t.deepEqual(await executionsOf(node, trigger), []);
+  t.deepEqual(await tablesWith(node.databaseUrl, word), []);
+});
+
 test("another's turn that runs during the erasure goes on and leaves no word", async (t) => {
   const word = `planted${randomBytes(8).toString('hex')}`;
   // Long enough that a look finds the turn at work, also while the tests beside lock the tables.

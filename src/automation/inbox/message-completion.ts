@@ -283,6 +283,7 @@ function refusedExecution(
     channel: channelOf(parsed),
     userId: item.work.userId ?? null,
     consumerKey: item.work.consumerKey,
+    otherConsumers: item.work.others ?? [],
     message: item.work.message,
     status,
     error,

@@ -28,7 +28,8 @@ export function orderOf(trigger: LiveTrigger, item: InboxMessage): TurnOrder {
     context: work.context,
     consumerKey: work.consumerKey,
     sharesSession: work.shared ?? false,
-    otherConsumers: work.others ?? [],
+    // A session that is not shared stays that of one consumer.
+    otherConsumers: work.shared === true ? (work.others ?? []) : [],
     consumerDisplayName: work.displayName,
     channel: channelOf(parsed),
     userId: work.userId,

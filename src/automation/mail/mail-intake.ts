@@ -93,6 +93,10 @@ interface RefusedMail {
   readonly sessionId: string | null;
   readonly message: string;
   readonly refusal: MailRefusal;
+  /** The sender, if it is known for certain. */
+  readonly consumerKey?: string;
+  /** The sender that an unauthenticated mail names. */
+  readonly claimedSender?: string;
 }
 
 export function mailTriggerOf(trigger: LiveTrigger | undefined): MailTrigger | undefined {
@@ -116,7 +120,8 @@ export class MailIntake {
     const { sender } = mail;
     const ownAddresses = addresses.ownAddresses(trigger, config, recipient);
     if (sender === undefined || isAutomatic(mail, { returnPath, ownAddresses })) return undefined;
-    if (verdict !== 'unchecked' && verdict !== 'authenticated') return unauthenticated(trigger, received);
+    if (verdict !== 'unchecked' && verdict !== 'authenticated')
+      return unauthenticated(trigger, received, sender);
     const ids = {
       id: storedMailId(mail.id),
       inReplyTo: mail.inReplyTo.map(storedMailId),
@@ -133,7 +138,7 @@ export class MailIntake {
     };
     const isRefused = !isAllowed(config, sender) || (await senderBlocks.isDenied(trigger.scope, sender));
     return isRefused
-      ? { ...known, message: work.message, refusal: { status: 'blocked', error: null } }
+      ? { ...known, consumerKey: sender, message: work.message, refusal: { status: 'blocked', error: null } }
       : { ...known, work };
   }
 
@@ -222,7 +227,7 @@ export class MailIntake {
   async #keepRefused(
     scope: TenantScope,
     tx: TenantTransaction,
-    { trigger, messageId, thread, sessionId, message, refusal }: RefusedMail,
+    { trigger, messageId, thread, sessionId, message, refusal, consumerKey, claimedSender }: RefusedMail,
   ): Promise<void> {
     if (!(await noteMail(scope, tx, { triggerId: trigger.id, messageId, thread }))) return;
     await recordRefused(tx, {
@@ -232,7 +237,8 @@ export class MailIntake {
       triggerId: trigger.id,
       channel: 'email',
       userId: null,
-      consumerKey: undefined,
+      consumerKey,
+      ...(claimedSender === undefined ? {} : { claimedSender }),
       message,
       ...refusal,
     });
@@ -254,12 +260,17 @@ function isAllowed({ allowed_senders: allowed }: EmailConfig, sender: string): b
  * Recorded under a digest of its bytes, not its Message-ID, which a stranger may choose: the real mail with that id is
  * then no repeat, and no answer finds its thread by it.
  */
-function unauthenticated(trigger: LiveTrigger, { mail, digest }: ReceivedMail): RefusedMail {
-  const message = `The domain of ${mail.sender} does not vouch for this mail by SPF or DKIM (DMARC).`;
-  return refusedMail(trigger, `unauthenticated:${digest}`, messageIn(mail), {
+function unauthenticated(
+  trigger: LiveTrigger,
+  { mail, digest }: ReceivedMail,
+  claimedSender: string,
+): RefusedMail {
+  const message = `The domain of ${claimedSender} does not vouch for this mail by SPF or DKIM (DMARC).`;
+  const refused = refusedMail(trigger, `unauthenticated:${digest}`, messageIn(mail), {
     status: 'blocked',
     error: { code: 'unauthenticated_sender', message },
   });
+  return { ...refused, claimedSender };
 }
 
 function refusedMail(

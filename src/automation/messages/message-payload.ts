@@ -101,7 +101,7 @@ export function merged(parts: readonly MessagePayload[], parsed: TriggerConfig |
   if (last.consumerKey !== undefined) senders.delete(last.consumerKey);
   return {
     ...last,
-    ...(isOfSeveral ? { others: [...senders] } : {}),
+    ...(senders.size > 0 ? { others: [...senders] } : {}),
     message: parts
       .filter(({ message }) => message !== '')
       .map(({ message, consumerKey: key }) => (isOfSeveral ? `(${key ?? ''}) ${message}` : message))

@@ -63,14 +63,15 @@ export function countsOfPerson(
 
 /**
  * Deletes at most `limit` of the person's executions that no session had: messages of a blocked sender, or that were
- * refused. Returns how many there were.
+ * refused, also those that only claim to be theirs. Returns how many there were.
  */
 export async function eraseRefused(tx: TenantTransaction, key: string, limit: number): Promise<number> {
   const { tenantId } = tx.scope;
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`
     delete from executions where tenant_id = ${tenantId} and id in (
       select id from executions
-      where tenant_id = ${tenantId} and arrival = 0 and is_written_by(input -> 'author', ${key}) limit ${limit})`);
+      where tenant_id = ${tenantId} and arrival = 0
+        and (is_written_by(input -> 'author', ${key}) or input ->> 'claimed_sender' = ${key}) limit ${limit})`);
   return rowCount;
 }
 

@@ -13,6 +13,7 @@ import {
   withinTextBytes,
 } from '../../infra/storage/index.js';
 import { storableText } from '../../kernel/storable-text.js';
+import type { Author } from '../invocation/index.js';
 
 export interface RefusedExecution {
   readonly id: string;
@@ -22,6 +23,10 @@ export interface RefusedExecution {
   readonly channel: string;
   readonly userId: string | null;
   readonly consumerKey: string | undefined;
+  /** The other senders of a message that was joined from several. */
+  readonly otherConsumers?: readonly string[];
+  /** Whom the message names as its sender without proof. It is erased with that person, and is nobody's otherwise. */
+  readonly claimedSender?: string;
   readonly message: string;
   readonly status: 'blocked' | 'failed';
   readonly error: { readonly code: string; readonly message: string } | null;
@@ -34,11 +39,13 @@ export interface RefusedExecution {
  * knows no cut ones.
  */
 export async function recordRefused(tx: TenantTransaction, execution: RefusedExecution): Promise<void> {
+  const author = authorOf(execution);
   const input = {
     message: storableText(execution.message),
-    ...(execution.consumerKey === undefined
+    ...(author === undefined ? {} : { author }),
+    ...(execution.claimedSender === undefined
       ? {}
-      : { author: { kind: 'consumer', id: storableText(execution.consumerKey) } }),
+      : { claimed_sender: storableText(execution.claimedSender) }),
     declared_context: null,
     accepted_fields: [],
     ignored_fields: [],
@@ -57,6 +64,15 @@ export async function recordRefused(tx: TenantTransaction, execution: RefusedExe
       ${error === null ? null : JSON.stringify(error)}::jsonb, 0,
       date_trunc('milliseconds', clock_timestamp()), date_trunc('milliseconds', clock_timestamp()))
     on conflict (tenant_id, id) do nothing`);
+}
+
+/** Undefined if no consumer is known: erasure is all that asks. */
+function authorOf({ consumerKey, otherConsumers = [], triggerId }: RefusedExecution): Author | undefined {
+  if (consumerKey === undefined && otherConsumers.length === 0) return undefined;
+  const others = otherConsumers.length === 0 ? {} : { others: otherConsumers.map(storableText) };
+  return consumerKey === undefined
+    ? { kind: 'trigger', id: triggerId, ...others }
+    : { kind: 'consumer', id: storableText(consumerKey), ...others };
 }
 
 /** The columns of a delivery are none of the actor's: the outbox sets them, also by set_delivery_statuses(). */
