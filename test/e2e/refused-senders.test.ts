@@ -1,8 +1,9 @@
-// What refused messages leave of their senders goes with them: mails and joined messages.
+// What refused messages leave of their senders goes with them: mails, joined messages, and where their answers would go.
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
 import { createTrigger, endBuffers, executionsOf, sendSigned } from '../support/builders/triggers.js';
 import { eventually } from '../support/clocks/eventually.js';
+import { tenantView } from '../support/database/owner-view.js';
 import { tablesWith } from '../support/database/tables-with.js';
 import { sendMail, sharedMailNode } from '../support/servers/mails.js';
 import type { TenantNode } from '../support/servers/node.js';
@@ -55,6 +56,24 @@ test.serial('a person whose mails were only ever refused is erased', async (t) =
     t.deepEqual(await tablesWith(node.databaseUrl, word), []);
     t.is((await erase()).json.error, 'not_found');
   }
+});
+
+test.serial('a person who was denied while their message waited leaves no reply route', async (t) => {
+  const node = await shared.tenant(t);
+  const word = marker();
+  const trigger = await createTrigger(node, bufferOf('from'));
+  t.is((await sendSigned(node, trigger, { message: `hear ${word}`, from: word })).status, 202);
+  t.is((await person(node, word).deny()).status, 200);
+  await endBuffers(node);
+  const blocked = async () => (await executionsOf(node, trigger)).some(({ status }) => status === 'blocked');
+  await eventually(blocked, { ...patience, what: 'the denied message ends' });
+  const erased = await person(node, word).erase();
+  t.like(erased.json.data, { sessions: 0, messages: 0, executions: 1 }, erased.text);
+  t.deepEqual(await tablesWith(node.databaseUrl, word), []);
+  const rows = await tenantView(node);
+  t.teardown(() => rows.end());
+  for (const table of ['trigger_replies', 'trigger_inbox', 'deliveries'])
+    t.is((await rows.query(`select from ${table}`)).rowCount, 0, `${table}, which holds sealed words`);
 });
 
 test.serial('a joined message that its session refuses goes with each of its senders', async (t) => {

@@ -1,4 +1,5 @@
 import {
+  hasSession,
   recordRefused,
   type RefusedExecution,
   setAnswerCut,
@@ -60,7 +61,7 @@ export interface MessageRows {
   /** Puts off a message whose claim is this process's. */
   reschedule(scope: TenantScope, row: RowKey, pauseMs: number): Promise<void>;
   setAnswerCut(scope: TenantScope, executionId: string): Promise<void>;
-  /** Records the end, the reply route and the failure, and marks the message done. */
+  /** Records the end, the reply route to its session and the failure, and marks the message done. */
   end(
     scope: TenantScope,
     message: RefusedMessage & {
@@ -91,7 +92,9 @@ export function messageRows(store: Store): MessageRows {
     end: (scope, { row, execution, failure, reply, kept }) =>
       store.inTenant(scope, async (tx) => {
         if (execution !== undefined) await recordRefused(tx, execution);
-        if (reply !== undefined) await rememberReply(scope, tx, reply);
+        // Without a session nobody answers by hand, and no erasure would find the route.
+        if (reply !== undefined && (await hasSession(tx, reply.sessionId)))
+          await rememberReply(scope, tx, reply);
         if (failure !== undefined) await insertDelivery(scope, tx, failure);
         if (row !== undefined) await markDone(scope, tx, row, kept);
       }),

@@ -52,6 +52,7 @@ export {
   countTriggered,
   sumTriggered,
   findTriggered,
+  hasSession,
   lastTriggerOf,
   messageWrittenAt,
   listTriggered,

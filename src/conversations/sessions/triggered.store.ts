@@ -99,6 +99,11 @@ export function lastTriggerOf(tx: TenantTransaction, sessionId: string): Promise
     order by created_at desc limit 1`);
 }
 
+export function hasSession(tx: TenantTransaction, id: string): Promise<boolean> {
+  return tx.oneFirst(sql.type(z.object({ is_there: z.boolean() }))`
+    select exists (select from sessions where tenant_id = ${tx.scope.tenantId} and id = ${id}) as is_there`);
+}
+
 /** When the message became part of the conversation; null if it is none of it. */
 export function messageWrittenAt(tx: TenantTransaction, sessionId: string, id: string): Promise<Date | null> {
   return tx.maybeOneFirst(sql.type(z.object({ created_at: z.date() }))`

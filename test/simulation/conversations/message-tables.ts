@@ -94,7 +94,8 @@ export class MessageTables {
         store(() => {
           record(tenantId, message);
           const { row, kept, reply } = message;
-          if (reply !== undefined) outbox.remember(tenantId, reply);
+          const hasSession = this.#sessions.rows.sessions.has(keyOf(tenantId, reply?.sessionId ?? ''));
+          if (reply !== undefined && hasSession) outbox.remember(tenantId, reply);
           if (row !== undefined)
             inbox.markDone(withTenant(tenantId, row), kept === undefined ? null : JSON.stringify(kept));
         }),
