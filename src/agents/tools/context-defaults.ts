@@ -40,9 +40,23 @@ function put(holder: Members, [step, ...rest]: readonly PathStep[], given: Given
     holder[step.name] = inner;
     put(inner, rest, given);
   } else {
-    // A model must not evade the value by giving one object, or nested lists, where a list is expected.
-    for (const item of itemsOf(present)) if (isMembers(item)) put(item, rest, given);
+    holder[step.name] = fillItems(present, step.lists, rest, given);
   }
+}
+
+/**
+ * `body[].id`: every item holds the value, and a missing list becomes a list of one, since every call takes the value.
+ * A model must not evade it by an empty list, by one object or nested lists in place of a list, or by items that are
+ * no objects.
+ */
+function fillItems(present: unknown, lists: number, rest: readonly PathStep[], given: Given): unknown {
+  if (Array.isArray(present) && present.length > 0) {
+    return present.map((item: unknown) => fillItems(item, lists - 1, rest, given));
+  }
+  if (lists > 0 && !isMembers(present)) return [fillItems(undefined, lists - 1, rest, given)];
+  const item = isMembers(present) ? present : {};
+  put(item, rest, given);
+  return item;
 }
 
 /** `ids[]` as the last step: every item becomes the value, and a missing list becomes a list of one. */
@@ -56,10 +70,6 @@ function replaceItems(present: unknown, lists: number, given: Given): unknown {
 function taken({ value, budget }: Given): unknown {
   budget.take(charsOf(value));
   return value;
-}
-
-function itemsOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value.flatMap(itemsOf) : [value];
 }
 
 function isMembers(value: unknown): value is Members {

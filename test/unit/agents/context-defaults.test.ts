@@ -14,8 +14,8 @@ test('a context value replaces whatever the model gave', (t) => {
 });
 
 test('in lists it replaces the value in every item, also if the model gave one object instead of a list', (t) => {
-  t.deepEqual(put({ body: [{ id: 'forged' }, {}, 'text'] }, 'body[].id', 'real'), {
-    body: [{ id: 'real' }, { id: 'real' }, 'text'],
+  t.deepEqual(put({ body: [{ id: 'forged' }, {}] }, 'body[].id', 'real'), {
+    body: [{ id: 'real' }, { id: 'real' }],
   });
   t.deepEqual(put({ body: { id: 'forged' } }, 'body[].id', 'real'), { body: { id: 'real' } });
   t.deepEqual(put({ body: [[{ id: 'forged' }]] }, 'body[].id', 'real'), { body: [[{ id: 'real' }]] });
@@ -25,6 +25,30 @@ test('in lists it replaces the value in every item, also if the model gave one o
   t.deepEqual(put({ m: [[{ x: 1 }], { x: 2 }] }, 'm[][].x', 0), { m: [[{ x: 0 }], { x: 0 }] });
   t.deepEqual(put({ ids: ['forged', 'forged'] }, 'ids[]', 'real'), { ids: ['real', 'real'] });
   t.deepEqual(put({}, 'ids[]', 'real'), { ids: ['real'] });
+});
+
+test('every call takes the value, also one whose list is missing, empty or holds no objects', (t) => {
+  for (const args of [
+    {},
+    { body: null },
+    { body: [] },
+    { body: 'text' },
+    { body: ['text'] },
+    { body: [[]] },
+  ]) {
+    t.deepEqual(put(args, 'body[].id', 'real'), { body: [{ id: 'real' }] }, JSON.stringify(args));
+  }
+  t.deepEqual(put({ body: [{ id: 'forged' }, 'text', null] }, 'body[].id', 'real'), {
+    body: [{ id: 'real' }, { id: 'real' }, { id: 'real' }],
+  });
+  t.deepEqual(put({}, 'm[][].x', 0), { m: [[{ x: 0 }]] });
+  t.deepEqual(put({ m: [[], [{ x: 1 }]] }, 'm[][].x', 0), { m: [[{ x: 0 }], [{ x: 0 }]] });
+  t.deepEqual(put({ a: [{ b: [] }, {}] }, 'a[].b[].c', 0), { a: [{ b: [{ c: 0 }] }, { b: [{ c: 0 }] }] });
+  const defaults = { 'body[].id': 'user', 'body[].team.id': 'team' };
+  t.deepEqual(withContextDefaults({}, defaults, { user: 'u1', team: 't1' }), {
+    args: { body: [{ id: 'u1', team: { id: 't1' } }] },
+    missing: [],
+  });
 });
 
 test('missing context is reported and leaves the arguments unchanged', (t) => {

@@ -132,6 +132,15 @@ test.serial("context replaces the model's value, and the model never sees it", a
   t.false(calls.join('').includes('bound-user'), 'it stands in no recorded argument');
 });
 
+test.serial('an MCP server receives the context value also when the model leaves its list out', async (t) => {
+  const server = await startMcpServer(t);
+  const files = mcp('files', server.url, { defaults_from_context: { 'body[].requesterId': 'requesterId' } });
+  openai.script(calling(['files__echo', {}], ['files__echo', { body: [] }]), saying('ok'));
+  await run([files], { toolContext: { requesterId: 'u-1' } });
+  const received = '{"body":[{"requesterId":"u-1"}]}';
+  t.deepEqual(lastResults(openai), [received, received]);
+});
+
 test.serial('a tool without its required context is refused if configured, otherwise noted', async (t) => {
   const http = await startToolServer(t, (_, response) => answerJson(response, { called: true }));
   const server = await startMcpServer(t);
