@@ -349,6 +349,31 @@ export const errorKinds = {
     message: 'The turn ended by its deadline.',
     advice: 'Ask for less in one turn, or use an asynchronous webhook for long work.',
   },
+  approval_pending: {
+    status: 200,
+    retry: 'never',
+    message: 'The turn waits for a person to approve the call of a tool.',
+    advice: 'Decide with POST /api/v1/approvals/:id, then read the execution. Do not send the message again.',
+  },
+  worker_lost: {
+    status: 200,
+    retry: 'later',
+    message: 'The process that ran the turn ended, and the turn could not be continued.',
+    advice: 'Send the message again. If it stays, report the execution to the operator.',
+  },
+  unreadable_mail: {
+    status: 200,
+    retry: 'never',
+    message: 'The mail cannot be read.',
+    advice: 'Ask the sender to send it again as plain text.',
+  },
+  unauthenticated_sender: {
+    status: 200,
+    retry: 'never',
+    message: "The sender's domain does not vouch for the mail (DMARC).",
+    advice:
+      'Ask the sender to set up SPF or DKIM for the domain. The operator sets TROUPE_MAIL_SENDER_CHECK.',
+  },
   EXECUTION_TIMEOUT: {
     status: 504,
     retry: 'later',

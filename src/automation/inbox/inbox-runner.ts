@@ -1,7 +1,7 @@
 import type { Ids } from '../../kernel/chance.js';
 import type { Time, Timer } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import { PlatformError } from '../../kernel/errors.js';
+import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
 import { spelled } from '../../http/operations/index.js';
 import { StoreError } from '../../infra/storage/index.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
@@ -242,7 +242,7 @@ export class InboxRunner {
       } else if (await this.#mayStillRun(item, error)) {
         await rows.reschedule(scope, row, (error.retryAfterSeconds ?? 0) * 1_000 || rescheduleMs);
       } else {
-        await this.#giveUp(item, { code: spelled(error.code, 'invocation'), message: error.message });
+        await this.#giveUp(item, { code: error.code, message: error.message });
       }
     } catch (cause) {
       report('rescheduling an inbox message', cause);
@@ -276,8 +276,9 @@ export class InboxRunner {
 
   async #giveUp(
     item: InboxMessage,
-    error: { readonly code: string; readonly message: string },
+    { code, message }: { readonly code: ErrorCode; readonly message: string },
   ): Promise<void> {
+    const error = { code: spelled(code, 'invocation'), message };
     await this.#completion.giveUp(item, await this.#parts.live.get(item.triggerId), error);
   }
 

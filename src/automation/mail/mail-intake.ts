@@ -1,5 +1,5 @@
 import type { Ids } from '../../kernel/chance.js';
-import type { PlatformError } from '../../kernel/errors.js';
+import type { ErrorCode, PlatformError } from '../../kernel/errors.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { ClientWindows, Quota } from '../../tenancy/quota/index.js';
 import {
@@ -70,7 +70,7 @@ export interface ReceivedMail {
 /** Why a mail starts no turn, as recorded with its execution. */
 export interface MailRefusal {
   readonly status: 'blocked' | 'failed';
-  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly error: { readonly code: ErrorCode; readonly message: string } | null;
 }
 
 /** A mail to record: to be run, or as refused. */
@@ -144,7 +144,7 @@ export class MailIntake {
 
   /** Records a mail that could not be read: the owner sees why, and later mails continue. */
   unreadable({ trigger }: MailTrigger, digest: string, reason: string): EvaluatedMail {
-    const error = { code: 'unreadable_mail', message: reason };
+    const error = { code: 'unreadable_mail', message: reason } as const;
     const message = '(a mail that cannot be read)';
     return refusedMail(trigger, `unreadable:${digest}`, message, { status: 'failed', error });
   }

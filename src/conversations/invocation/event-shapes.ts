@@ -97,9 +97,7 @@ const metrics = z.object({
 const error = z
   .object({
     type: z.literal('error'),
-    code: z
-      .string()
-      .describe('A code of the errors, or one that only turns end with, such as `worker_lost`.'),
+    code: z.string().describe('A code of the errors, such as `worker_lost`.'),
     message: z.string(),
     details: z.record(z.string(), z.unknown()).optional(),
     timed_out: z.literal(true).optional().describe('The connection failed; the turn may still succeed.'),

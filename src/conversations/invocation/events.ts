@@ -97,7 +97,7 @@ export interface MetricsEvent {
 
 export interface ErrorEvent {
   readonly type: 'error';
-  /** An `ErrorCode`, or a code that only turns end with, such as `worker_lost`. */
+  /** An `ErrorCode`, in the spelling of invocations; of a later version, if another node ran the turn. */
   readonly code: string;
   readonly message: string;
   readonly details?: Readonly<Record<string, unknown>>;

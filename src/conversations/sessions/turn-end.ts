@@ -1,5 +1,6 @@
 /** The end of a turn: for its row, for its readers, and for turns that never ran. */
 import { doneEvent, type Outcome, type StreamEvent, type TurnUsage } from '../invocation/index.js';
+import type { ErrorCode } from '../../kernel/errors.js';
 import { inputTokens, outputTokens, zeroUsage } from '../../llm/index.js';
 import { type RecordedStep, tokensOf, type TurnEnd } from '../turns/index.js';
 import type { ExecutionRow } from './rows.js';
@@ -64,6 +65,6 @@ export function afterWait(end: Ended, steps: readonly RecordedStep[]): Ended {
   return { ...end, usage, cost, model, provider, toolCalls };
 }
 
-export function failed(code: string, message: string): Ended {
+export function failed(code: ErrorCode, message: string): Ended {
   return { ...ended('FAILED'), error: { code, message } };
 }

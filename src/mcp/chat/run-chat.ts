@@ -12,7 +12,7 @@ import {
 } from '../../conversations/invocation/index.js';
 import type { ChatTurn, ChatTurns } from '../../conversations/sessions/index.js';
 import type { TenantCaller } from '../../kernel/caller.js';
-import { PlatformError } from '../../kernel/errors.js';
+import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
 import { missingArgument } from '../tools/input-plan.js';
 import type { Answer, Arguments } from '../tools/tool.js';
 import { TurnReader, type TurnResult } from './turn-reader.js';
@@ -114,7 +114,7 @@ function answerOf({ sessionId, executionId }: ChatTurn, result: TurnResult): Cha
   const ids = { session_id: sessionId, execution_id: executionId };
   if (result.outcome === 'TIMEOUT') {
     const message = `The turn reached its limit (${result.timeoutClock ?? 'turn'}). Read what it did with get_execution.`;
-    return refusal('TURN_TIMEOUT', message, {
+    return refusal('TURN_TIMEOUT' satisfies ErrorCode, message, {
       ...ids,
       timed_out: true,
       timeout_clock: result.timeoutClock ?? 'turn',
@@ -123,7 +123,10 @@ function answerOf({ sessionId, executionId }: ChatTurn, result: TurnResult): Cha
   if (result.outcome === undefined && result.error === undefined && result.approvalId !== undefined) {
     const message =
       'The turn waits for a person to approve the call of a tool. Read its outcome with get_execution.';
-    return refusal('approval_pending', message, { ...ids, approval_id: result.approvalId });
+    return refusal('approval_pending' satisfies ErrorCode, message, {
+      ...ids,
+      approval_id: result.approvalId,
+    });
   }
   if (result.outcome === 'FAILED' || result.outcome === undefined) {
     const { code, message } = result.error ?? {

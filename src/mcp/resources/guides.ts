@@ -1,10 +1,9 @@
 import { reservedNames } from '../../conversations/invocation/index.js';
-import { type Dialect, spelled } from '../../http/operations/index.js';
-import { type ErrorCode, errorKinds } from '../../kernel/errors.js';
 import { roles } from '../../kernel/caller.js';
 import { limitsOf, modelTiersOf, plans } from '../../kernel/plans/index.js';
 import { isFor, toolsets } from '../tools/catalogue.js';
 import type { Document, DocumentParts } from './document.js';
+import { errorsText } from './errors-guide.js';
 import { authenticationText, contextText, overviewText, streamingText, webhooksText } from './guide-texts.js';
 
 /** Texts that explain the platform. Lists in them are made from the tables of the code. */
@@ -62,29 +61,6 @@ function permissionsText({ catalogue }: DocumentParts): string {
     `| **total** | | ${totals.join(' | ')} | |`,
     '',
     `Toolsets, for the header X-MCP-Toolsets: ${Object.keys(toolsets).join(', ')}.`,
-  ].join('\n');
-}
-
-/** Telemetry has the general codes in capitals; the compatible interfaces have them as they are. */
-const spellings: readonly Dialect[] = ['general', 'keys', 'invocation'];
-
-function errorsText(): string {
-  const codes = Object.keys(errorKinds) as ErrorCode[];
-  const rows = codes.map((code) => {
-    const { status, message, retry } = errorKinds[code];
-    const shown = [...new Set(spellings.map((dialect) => spelled(code, dialect)))].join(' or ');
-    return `| ${shown} | ${status} | ${message} | ${retry === 'later' ? 'yes, later' : 'no'} |`;
-  });
-  return [
-    '# Errors',
-    '',
-    'A tool that is refused answers with `isError` and `{error, message, details, status: "error"}`; `message` says what is wrong and what to do.',
-    '',
-    'Where a code has two forms, the second is that of key tools (such as `invalid_input`) or of chats and triggers (in capitals).',
-    '',
-    '| code | HTTP status | meaning | retry |',
-    '|---|---|---|---|',
-    ...rows,
   ].join('\n');
 }
 

@@ -37,7 +37,7 @@ function intake() {
   return { time, seen, tx, mails: new MailIntake(parts as MailIntakeParts) };
 }
 
-function refusedMail(triggerId: string, error: { code: string; message: string } | null): EvaluatedMail {
+function refusedMail(triggerId: string, error: typeof unauthenticated | null): EvaluatedMail {
   const trigger: unknown = { id: triggerId, scope, limits: limitsOf('free', {}), agentId: randomUUID() };
   const messageId = `unauthenticated:${randomUUID()}`;
   const refusal = { status: 'blocked', error } as const;
@@ -45,7 +45,7 @@ function refusedMail(triggerId: string, error: { code: string; message: string }
   return { ...mail, trigger: trigger as EvaluatedMail['trigger'] };
 }
 
-const unauthenticated = { code: 'unauthenticated_sender', message: 'Nobody vouches for it.' };
+const unauthenticated = { code: 'unauthenticated_sender', message: 'Nobody vouches for it.' } as const;
 
 test('mails of unknown senders use no model work, and a trigger records at most 60 a minute', async (t) => {
   const { time, seen, mails } = intake();
