@@ -348,6 +348,10 @@ test('triggers are listed, changed, tested, invoked and deleted, and never show 
     context_mapping: { street: '$.place.street' },
     response_adapter: { format: 'teams' },
   });
+  const doubled = { trigger_config: { context_mapping: { city: '$["place"]["city"]' } } };
+  const refused = await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, doubled);
+  t.is(refused.status, 400);
+  t.is(refused.json.details.field, 'trigger_config.context_mapping.city');
   for (const query_extraction of [
     { mode: 'jmespath', expression: 'message' },
     { mode: 'field', field: 'message' },

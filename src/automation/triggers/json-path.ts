@@ -4,18 +4,29 @@
  */
 export type PathSteps = readonly (string | number)[];
 
-const step = /\.([\p{L}\p{N}_-]+)|\[(\d{1,9})\]|\['((?:[^'\\]|\\['\\])*)'\]|\["((?:[^"\\]|\\["\\])*)"\]/uy;
+const step = /\.([\p{L}\p{N}_-]+)|\[(\d{1,9})\]|\['((?:[^'\\]|\\['\\])*)'\]/uy;
+/** Earlier releases also took `["name"]`. */
+const storedStep = new RegExp(`${step.source}|\\["((?:[^"\\\\]|\\\\["\\\\])*)"\\]`, 'uy');
 const lengthMax = 500;
 const stepsMax = 32;
 
 /** Undefined for any other syntax. */
 export function parseJsonPath(text: string): PathSteps | undefined {
+  return stepsOf(text, step);
+}
+
+/** The path of a stored configuration. */
+export function parseStoredPath(text: string): PathSteps | undefined {
+  return stepsOf(text, storedStep);
+}
+
+function stepsOf(text: string, pattern: RegExp): PathSteps | undefined {
   if (!text.startsWith('$') || text.length > lengthMax) return undefined;
   const steps: (string | number)[] = [];
   let position = 1;
   while (position < text.length) {
-    step.lastIndex = position;
-    const match = step.exec(text);
+    pattern.lastIndex = position;
+    const match = pattern.exec(text);
     if (match === null || steps.length === stepsMax) return undefined;
     const [all, name, index, single, double] = match;
     steps.push(

@@ -1,6 +1,6 @@
 import { isReservedName, readAttachments } from '../../conversations/invocation/index.js';
 import type { GivenPart } from '../../models/parts/index.js';
-import { followPath, parseJsonPath } from './json-path.js';
+import { followPath, parseStoredPath } from './json-path.js';
 
 export type Scalar = string | number | boolean;
 export type MappedContext = Readonly<Record<string, Scalar>>;
@@ -17,7 +17,7 @@ export function mappedAttachments(
   payload: unknown,
 ): readonly GivenPart[] {
   const path = mapping[attachmentsName];
-  const steps = path === undefined ? undefined : parseJsonPath(path);
+  const steps = path === undefined ? undefined : parseStoredPath(path);
   const value = steps === undefined ? undefined : followPath(steps, payload);
   return value === undefined || value === null ? [] : readAttachments(value);
 }
@@ -29,7 +29,7 @@ export function mappedAttachments(
 export function mappedContext(mapping: Readonly<Record<string, string>>, payload: unknown): MappedContext {
   const context: [string, Scalar][] = [];
   for (const [name, path] of Object.entries(mapping)) {
-    const steps = parseJsonPath(path);
+    const steps = parseStoredPath(path);
     if (steps === undefined || isReservedName(name) || name === attachmentsName) continue;
     const value = scalarOf(followPath(steps, payload));
     if (value !== undefined) context.push([name, value]);

@@ -52,6 +52,8 @@ test('a path with any other syntax of JSONPath is refused', (t) => {
     '@.a',
     `$${'.a'.repeat(33)}`,
     '$[0,1]',
+    '$["name"]',
+    '$.a["b"].c',
   ])
     t.is(parseJsonPath(path), undefined, path);
 });
@@ -86,6 +88,11 @@ test('a mapping copies scalars, writes objects as JSON, cuts long values and omi
     __proto__x: 'Ada',
     _hidden: 'Ada',
   });
+});
+
+test('a stored mapping of an earlier release, with double quotes, is still read', (t) => {
+  const mapping = { name: '$["customer"]["name"]', odd: `$.customer["it's"]`, sku: '$["lines"][1].sku' };
+  t.deepEqual(mappedContext(mapping, payload), { name: 'Ada', odd: 'quoted', sku: 'b' });
 });
 
 test('writing JSON stops soon after the length that is read', (t) => {

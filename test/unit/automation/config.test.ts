@@ -4,6 +4,7 @@ import { createEgress } from '../../../src/infra/egress/index.js';
 import { PlatformError } from '../../../src/kernel/errors.js';
 import {
   checkOutbound,
+  checkSettings,
   destinationsOf,
   parseTriggerConfig,
   withoutNulls,
@@ -188,6 +189,22 @@ test('invalid values are refused by field', (t) => {
   ];
   for (const [given, field] of cases)
     t.is(fieldRefused('webhook', given), `trigger_config.${field}`, JSON.stringify(given));
+});
+
+test('a path with double quotes is refused at save, and a stored one is still read', (t) => {
+  const refused = (path: string): unknown => {
+    const stored = parseTriggerConfig('webhook', { context_mapping: { city: path } });
+    const error = t.throws(() => checkSettings(stored, 0), { instanceOf: PlatformError });
+    return error?.details;
+  };
+  const issue = "must be a path made of `$`, `.name`, `['name']` and `[n]`";
+  for (const path of ['$["place"]', '$.place["city"]', `$['place']["city"][0]`])
+    t.deepEqual(refused(path), { field: 'trigger_config.context_mapping.city', issue }, path);
+  for (const path of ['$', '$.place.city', "$['place']['ci\"ty'][0]"])
+    t.notThrows(
+      () => checkSettings(parseTriggerConfig('webhook', { context_mapping: { city: path } }), 0),
+      path,
+    );
 });
 
 test('a buffer needs async mode, derived sessions and a way to answer', (t) => {

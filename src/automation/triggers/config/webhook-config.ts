@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { invalidField } from '../../../kernel/errors.js';
 import { mappedNamesMax } from '../mapped-context.js';
-import { parseJsonPath } from '../json-path.js';
+import { parseJsonPath, parseStoredPath } from '../json-path.js';
 import { type Execution, execution, type Receiver, splitConfigOf } from './execution-config.js';
 import { dottedPath, expression, refuseUnlessOneSecret, secretFields, withDefault } from './fields.js';
 
@@ -37,13 +38,9 @@ export type QueryExtraction = z.output<typeof queryExtraction>;
 /** `mode` defaults to `field`. */
 const queryExtractionGiven = withDefault('mode', 'field', queryExtraction);
 
-const jsonPath = z.string().superRefine((text, context) => {
-  if (parseJsonPath(text) !== undefined) return;
-  context.addIssue({
-    code: 'custom',
-    message: "must be a path made of `$`, `.name`, `['name']` and `[n]`",
-  });
-});
+const pathFault = "must be a path made of `$`, `.name`, `['name']` and `[n]`";
+
+const jsonPath = z.string().refine((text) => parseStoredPath(text) !== undefined, pathFault);
 
 const contextMapping = z
   .record(z.string().min(1).max(128), jsonPath)
@@ -51,6 +48,14 @@ const contextMapping = z
     (mapping) => Object.keys(mapping).length <= mappedNamesMax,
     `has more than ${mappedNamesMax} names`,
   );
+
+/** Refuses, on save, paths that only stored configurations may have. */
+export function checkMapping({ context_mapping: mapping }: Pick<WebhookConfig, 'context_mapping'>): void {
+  for (const [name, path] of Object.entries(mapping)) {
+    if (parseJsonPath(path) === undefined)
+      throw invalidField(`trigger_config.context_mapping.${name}`, pathFault);
+  }
+}
 
 export const responseFormats = ['raw', 'erp', 'slack', 'teams', 'twiml'] as const;
 export type ResponseFormat = (typeof responseFormats)[number];

@@ -1,5 +1,5 @@
 import { placeOfUrl } from '../../../tenancy/vault/index.js';
-import { webhookConfig } from '../config/webhook-config.js';
+import { checkMapping, webhookConfig } from '../config/webhook-config.js';
 import { mappedContext } from '../mapped-context.js';
 import { destination, triggerType } from './trigger-type.js';
 
@@ -14,5 +14,6 @@ export const webhook = triggerType({
     const place = placeOfUrl(new URL(channels[channel.type]));
     return [destination(channel.auth, 'trigger_config.channel.auth', place)];
   },
+  checkSettings: checkMapping,
   contextOf: ({ context_mapping: mapping }, payload) => mappedContext(mapping, payload),
 });
