@@ -72,7 +72,7 @@ export class Publishing {
   async publish(author: Author, id: string, config: PublishConfig, signal: AbortSignal): Promise<AgentRow> {
     for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {
       const copy = await this.#checked(author, id, signal);
-      const row = await this.#change(author, id, 'agent.published', (tx, locked) =>
+      const row = await this.#change(author, id, 'agent.published', {}, (tx, locked) =>
         locked.revision === copy.agent.revision
           ? this.#publish(author, tx, copy, locked, config)
           : Promise.resolve(locked),
@@ -86,7 +86,7 @@ export class Publishing {
 
   /** A draft stays a draft. */
   unpublish(author: Author, id: string): Promise<AgentRow> {
-    return this.#change(author, id, 'agent.unpublished', async (tx, row) => {
+    return this.#change(author, id, 'agent.unpublished', {}, async (tx, row) => {
       refuseArchived(row);
       return row.status === 'draft' ? row : withdraw(author.scope, tx, id, 'draft');
     });
@@ -94,14 +94,14 @@ export class Publishing {
 
   /** An archived agent stays archived. Its name becomes free. */
   archive(author: Author, id: string): Promise<AgentRow> {
-    return this.#change(author, id, 'agent.archived', async (tx, row) =>
+    return this.#change(author, id, 'agent.archived', {}, async (tx, row) =>
       row.status === 'archived' ? row : withdraw(author.scope, tx, id, 'archived'),
     );
   }
 
   restore(author: Author, id: string): Promise<AgentRow> {
     return refusingTakenName('of the archived agent', () =>
-      this.#change(author, id, 'agent.restored', async (tx, row) => {
+      this.#change(author, id, 'agent.restored', {}, async (tx, row) => {
         if (row.status !== 'archived') {
           throw new PlatformError('conflict', {
             message: `The agent is ${row.status}. Only an archived agent can be restored.`,
@@ -119,9 +119,9 @@ export class Publishing {
   async rollback(author: Author, id: string, to: number): Promise<VersionRow> {
     const { scope } = author;
     const faults = await this.#faultsOfVersion(scope, id, to);
-    let made: VersionRow | undefined;
-    await refusingTakenName('of that version', () =>
-      this.#change(author, id, 'agent.rolled-back', async (tx, before) => {
+    const made: { version?: VersionRow } = {};
+    const change = () =>
+      this.#change(author, id, 'agent.rolled-back', made, async (tx, before) => {
         refuseArchived(before);
         const { snapshot, created_at } = foundVersion(await findVersion(scope, tx, id, to));
         const row = await replaceWorkingCopy(author, tx, id, snapshot, created_at);
@@ -133,12 +133,18 @@ export class Publishing {
         if (first !== undefined) throw notPublishable([first, ...others]);
         const version = before.last_version + 1;
         const name = `Rollback to version ${to}`;
-        made = await insertVersion(scope, tx, { agentId: id, version, name, snapshot, createdBy: author.id });
+        made.version = await insertVersion(scope, tx, {
+          agentId: id,
+          version,
+          name,
+          snapshot,
+          createdBy: author.id,
+        });
         if (before.status !== 'published') return row;
         return publishVersion(scope, tx, id, { version, ...limitsOf(before, {}) });
-      }),
-    );
-    return foundVersion(made ?? null);
+      });
+    await refusingTakenName('of that version', change);
+    return foundVersion(made.version ?? null);
   }
 
   /** Returns the working copy if nothing prevents its publication. */
@@ -229,11 +235,12 @@ export class Publishing {
     );
   }
 
-  /** Performs one change of state. If `work` returns the row that it was given, nothing was changed. */
+  /** Performs one change of state; `made` is what a repeat of its request is to find. If `work` returns the row that it was given, nothing was changed. */
   async #change(
     author: Author,
     id: string,
     action: string,
+    made: { readonly version?: VersionRow },
     work: (tx: TenantTransaction, row: AgentRow) => Promise<AgentRow>,
   ): Promise<AgentRow> {
     const { row, change } = await this.#store.inTenant(author.scope, async (tx) => {
@@ -245,6 +252,7 @@ export class Publishing {
         actor: author.actor,
         action,
         subject: `agent:${id}`,
+        ...(made.version === undefined ? {} : { made: madeVersion(made.version) }),
         details: { name: row.document.name, from: before.status, version: row.published_version },
         changes: { status: { old: before.status, new: row.status } },
         targetName: row.document.name,
@@ -261,6 +269,11 @@ function limitsOf(row: AgentRow, config: PublishConfig) {
     rateLimit: config.rateLimit === undefined ? row.rate_limit : config.rateLimit,
     allowedUsers: config.allowedUsers === undefined ? row.allowed_users : (config.allowedUsers ?? []),
   };
+}
+
+/** What an audit entry calls a version that it made. */
+export function madeVersion({ version }: VersionRow): string {
+  return `agent-version:${version}`;
 }
 
 export function foundVersion(row: VersionRow | null): VersionRow {

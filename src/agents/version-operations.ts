@@ -120,6 +120,7 @@ export function versionOperations(versions: Versions, publishing: Publishing): r
       name: 'agent-versions.rollback',
       method: 'POST',
       audit: 'agent-versions.rollback',
+      idempotency: 'made',
       path: '/api/agents/:id/versions/:version/rollback',
       title: 'Roll back to an earlier version',
       description:

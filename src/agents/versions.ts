@@ -5,7 +5,7 @@ import { recordAudit } from '../tenancy/audit/index.js';
 import { lockEditable, present } from './agents.js';
 import { findAgent } from './agents.store.js';
 import type { Author } from './author.js';
-import { foundVersion } from './publishing.js';
+import { foundVersion, madeVersion } from './publishing.js';
 import { listSchemas } from './schemas/schemas.store.js';
 import { schemaDocumentOf, type Snapshot, snapshotOf } from './snapshot.js';
 import { existsBelow, findVersion, insertVersion, listVersions, type VersionRow } from './versions.store.js';
@@ -70,6 +70,7 @@ export class Versions {
         actor: author.actor,
         action: 'agent-version.created',
         subject: `agent:${agentId}`,
+        made: madeVersion(row),
         targetName: row.name,
       });
       return row;

@@ -188,6 +188,75 @@ test('every POST that creates in a tenant keeps what it made together with it', 
   }
 });
 
+test('a rollback, a publication and a rotation of a secret with a key happen once, also after a crash', async (t) => {
+  const node = await shared.tenant(t);
+  const made = await asOwner(node, 'POST', '/api/agents', { name: 'rolled' });
+  const at = `/api/agents/${made.json.data.id}`;
+  const versions = async (): Promise<number> => (await asOwner(node, 'GET', `${at}/versions`)).json.count;
+  for (const [key, path] of [
+    ['k 1', `${at}/publish`],
+    ['k 2', `${at}/versions/1/rollback`],
+  ] as const) {
+    const first = await create(node, path, {}, key);
+    t.is(first.status, 200, first.text);
+    const count = await versions();
+    const again = await create(node, path, {}, key);
+    t.deepEqual([again.status, again.json], [200, first.json], path);
+    t.is(again.headers.get('idempotent-replayed'), 'true');
+    await loseAnswer(node);
+    const afterCrash = await create(node, path, {}, key);
+    t.deepEqual([afterCrash.status, afterCrash.json], [200, first.json], path);
+    t.is(await versions(), count, path);
+  }
+  const rolled = await create(node, `${at}/versions/1/rollback`, {}, 'k 2');
+  t.like(rolled.json.data, { version: 2, name: 'Rollback to version 1' });
+  t.is((await create(node, `${at}/versions/1/rollback`, {}, 'k 3')).json.data.version, 3);
+
+  const trigger = await createTrigger(node, {});
+  const rotate = () => create(node, `/api/triggers/${trigger.id}/rotate-secret`, {}, 'k');
+  const rotated = await rotate();
+  t.is(rotated.status, 200, rotated.text);
+  t.deepEqual((await rotate()).json, rotated.json);
+  await loseAnswer(node);
+  const lost = await rotate();
+  t.is(lost.status, 409, lost.text);
+  t.is(lost.json.details.made, `trigger:${trigger.id}`, 'its secret is shown only once');
+});
+
+test('a copy and a version that a lost process made are answered by a repeat', async (t) => {
+  const node = await shared.tenant(t);
+  const at = `/api/agents/${node.bootstrap.agent_id}`;
+  for (const path of [`${at}/duplicate`, `${at}/versions`]) {
+    const first = await create(node, path, {}, 'k');
+    t.is(first.status, 201, first.text);
+    await loseAnswer(node);
+    const again = await create(node, path, {}, 'k');
+    t.deepEqual([again.status, again.json], [201, first.json], path);
+  }
+});
+
+test("a response through OpenAI's interface is stored and paid once for a key, whole or streamed", async (t) => {
+  const node = await shared.tenant(t);
+  for (const stream of [false, true]) {
+    const respond = (input: string): Promise<CallResult> =>
+      node.client.call('POST', '/v1/responses', {
+        key: node.bootstrap.api_key,
+        body: { input, model: 'sim.lorem-8-5', stream },
+        headers: { 'idempotency-key': `k-${stream}` },
+      });
+    const first = await respond('words');
+    t.is(first.status, 200, first.text);
+    const again = await respond('words');
+    t.is(again.text, first.text);
+    t.is(again.headers.get('idempotent-replayed'), 'true');
+    const other = await respond('others');
+    t.is(other.status, 409, other.text);
+    t.is(other.json.error.code, 'conflict');
+  }
+  const { rows } = await booksOf(node);
+  t.is(rows.length, 2);
+});
+
 test('a native call with a key is made and paid once, whole or streamed', async (t) => {
   const node = await shared.tenant(t);
   for (const stream of [false, true]) {

@@ -40,6 +40,7 @@ function schemaOperations({ configurations, connections, time }: ReadingParts): 
       name: 'databases.refresh-schema',
       method: 'POST',
       audit: 'databases.refresh-schema',
+      idempotency: { exempt: 'a repeat reads the tables again' },
       path: '/api/database-configs/:id/refresh-schema',
       title: 'Read the tables and columns again',
       description: 'Reads the allowed tables over a read-only connection, within 10 seconds.',

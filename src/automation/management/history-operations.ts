@@ -141,6 +141,7 @@ export function historyOperations({ history, outbox }: HistoryOperationParts): r
       name: 'deliveries.replay',
       method: 'POST',
       audit: 'deliveries.replay',
+      idempotency: { exempt: 'only a failed delivery is replayed, and a repeat is told so' },
       path: '/api/v1/deliveries/:id/replay',
       title: 'Send a failed answer once more',
       description: 'Starts at the chunk that failed and uses the trigger’s current configuration.',

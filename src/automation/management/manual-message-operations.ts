@@ -12,6 +12,7 @@ export function manualOperations(messages: ManualMessages): readonly Operation[]
       name: 'sessions.manual-message',
       method: 'POST',
       audit: 'sessions.manual-message',
+      idempotency: { exempt: 'the message keeps the key' },
       path: '/api/v1/sessions/:id/manual-message',
       title: 'Write to the person in a session yourself',
       description:

@@ -201,6 +201,7 @@ function writing({ triggers, publicUrl, time }: TriggerOperationParts): readonly
       name: 'triggers.rotate-secret',
       method: 'POST',
       audit: 'triggers.rotate-secret',
+      idempotency: 'made',
       path: '/api/triggers/:id/rotate-secret',
       title: 'Give a webhook a new secret',
       description:
@@ -242,6 +243,7 @@ function switching({ triggers, publicUrl, time }: TriggerOperationParts): readon
       name: enabled ? 'triggers.enable' : 'triggers.disable',
       method: 'POST',
       audit: enabled ? 'triggers.enable' : 'triggers.disable',
+      idempotency: { exempt: 'a repeat changes nothing' },
       path: enabled ? '/api/triggers/:id/enable' : '/api/triggers/:id/disable',
       title: enabled ? 'Switch a trigger on' : 'Switch a trigger off',
       access: tenantUser('triggers:update'),

@@ -39,6 +39,7 @@ export function webhookOperations(parts: WebhookOperationParts): readonly Operat
       name: 'triggers.webhook',
       method: 'POST',
       audit: { exempt: 'webhooks leave no entry; the trigger execution is their record', entries: 'never' },
+      idempotency: { exempt: 'the message of a webhook keeps the key' },
       path: '/api/triggers/webhook/:id',
       title: 'Execute a webhook trigger',
       description:

@@ -84,6 +84,7 @@ function denylistOperations(consumers: Consumers): readonly Operation[] {
       name: 'consumers.deny',
       method: 'POST',
       audit: 'consumers.deny',
+      idempotency: { exempt: 'a repeat changes nothing' },
       path: '/api/v1/consumers/:key/deny',
       title: 'Add a consumer to the denylist',
       description:

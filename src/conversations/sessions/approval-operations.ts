@@ -91,6 +91,7 @@ export function approvalOperations(parts: ApprovalOperationParts): readonly Oper
       name: 'approvals.decide',
       method: 'POST',
       audit: 'approvals.decide',
+      idempotency: { exempt: 'a call is decided once, and a repeat is told so' },
       path: '/api/v1/approvals/:id',
       title: 'Approve or deny the call of a tool.',
       description:

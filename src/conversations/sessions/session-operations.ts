@@ -259,6 +259,7 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
       name: 'sessions.cancel',
       method: 'POST',
       audit: 'sessions.cancel',
+      idempotency: { exempt: 'a repeat finds no turn, or the next one as a request without a key would' },
       path: '/api/v1/sessions/:id/cancel',
       title: 'Cancel the running turn, or the one that is named.',
       description: 'A turn that waits in the queue ends at once.',
@@ -320,6 +321,7 @@ function controlOperation({ sessions }: SessionOperationParts, verb: keyof typeo
     name: `sessions.${verb}`,
     method: 'POST',
     audit: `sessions.${verb}`,
+    idempotency: { exempt: 'a repeat sets the same state' },
     path: `/api/v1/sessions/:id/${verb}`,
     title: titles[verb],
     description:

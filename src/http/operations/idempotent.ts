@@ -19,11 +19,7 @@ export function idempotent(
   return operations.map((operation) => {
     const { idempotency: rule } = operation;
     if (rule === undefined || typeof rule === 'object') return operation;
-    const readers = operations.filter(
-      ({ method, path }) =>
-        method === 'GET' && path.slice(0, path.lastIndexOf('/:')) === operation.path && path.includes('/:'),
-    );
-    const once = new IdempotentOperation(operation, rule, readers[0], requests);
+    const once = new IdempotentOperation(operation, rule, readerOf(operation, operations), requests);
     return {
       ...operation,
       headers: [...operation.headers, idempotencyHeader],
@@ -35,6 +31,18 @@ export function idempotent(
       },
     };
   });
+}
+
+/**
+ * The operation that reads what this one makes: the one thing of a list, and for a path that ends in a verb the thing
+ * before it, which the verb makes another one of (`/api/agents/:id/duplicate`) or changes.
+ */
+function readerOf({ path: from }: Operation, operations: readonly Operation[]): Operation | undefined {
+  const readers = operations.filter(({ method, path }) => method === 'GET' && /\/:[^/]+$/.test(path));
+  const things = [`${from}/:`, from.slice(0, from.lastIndexOf('/'))];
+  return things
+    .map((thing) => readers.find(({ path }) => path === thing || path.replace(/[^:]+$/, '') === thing))
+    .find((reader) => reader !== undefined);
 }
 
 export function validKey(key: string, field = 'Idempotency-Key'): string {

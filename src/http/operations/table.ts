@@ -1,4 +1,4 @@
-import type { AuditTrail } from './audit-rule.js';
+import { actionOf, type AuditTrail, mayWriteEntries } from './audit-rule.js';
 import { audited } from './audited.js';
 import type { IdempotentRequests } from './idempotency.js';
 import { idempotent } from './idempotent.js';
@@ -20,9 +20,9 @@ export class OperationTable {
         throw new Error(
           `the operation ${name} (${method} ${path}) changes something and names no audit action`,
         );
-      if (method === 'POST' && status === 201 && idempotency === undefined)
+      if (method === 'POST' && idempotency === undefined && (status === 201 || mayMake(audit)))
         throw new Error(
-          `the operation ${name} (${method} ${path}) creates something and has no idempotency rule`,
+          `the operation ${name} (${method} ${path}) may make something and has no idempotency rule`,
         );
       const address = `${method} ${path.replaceAll(/:[^/]+/g, ':')}`;
       if (names.has(name)) throw new Error(`two operations have the name ${name}`);
@@ -40,6 +40,14 @@ export class OperationTable {
     if (found === undefined) throw new Error(`there is no operation ${name}`);
     return found;
   }
+}
+
+/**
+ * A status does not tell whether a POST makes something: a rollback answers 200 and makes a version. Each one that leaves
+ * a record in its tenant, in the audit or elsewhere, therefore says what becomes of a repeat, or why nothing has to.
+ */
+function mayMake(audit: Operation['audit']): boolean {
+  return actionOf(audit) !== undefined || !mayWriteEntries(audit);
 }
 
 export interface Match {

@@ -67,6 +67,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
       ...common,
       name: 'compat.chat-completions',
       audit: { exempt: 'model calls leave no entry; the ledger is their record', entries: 'never' },
+      idempotency: { exempt: 'the call stores nothing that its caller can read' },
       path: '/v1/chat/completions',
       title: 'Call a model with an OpenAI chat completions request.',
       description: 'OpenAI clients work with this address and an API key of the platform.',
@@ -92,6 +93,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
       ...common,
       name: 'compat.messages',
       audit: { exempt: 'model calls leave no entry; the ledger is their record', entries: 'never' },
+      idempotency: { exempt: 'the call stores nothing that its caller can read' },
       path: '/v1/messages',
       title: 'Call a model with an Anthropic Messages request.',
       description: 'Anthropic clients work with this address and an API key of the platform.',
@@ -117,6 +119,7 @@ export function compatOperations(parts: CompatParts): readonly Operation[] {
       ...common,
       name: 'compat.count-tokens',
       audit: { exempt: 'counting tokens changes nothing', entries: 'never' },
+      idempotency: { exempt: 'the call stores nothing that its caller can read' },
       path: '/v1/messages/count_tokens',
       title: 'Count the tokens of an Anthropic Messages request, without a call.',
       description:

@@ -29,6 +29,7 @@ export function embeddingOperations(parts: { readonly calls: ModelCalls }): read
       description:
         '`input` is a text, up to 2,048 texts, or tokens of models that take them. `GET /api/v3/llm/models` lists the models of the kind `embedding`. `user` has no effect and is named in `X-Troupe-Ignored`.',
       audit: { exempt: 'model calls leave no entry; the ledger is their record', entries: 'never' },
+      idempotency: { exempt: 'the call stores nothing that its caller can read' },
       access: apiKey('llm:call'),
       rate: 'model-work',
       dialect: 'openai',

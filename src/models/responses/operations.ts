@@ -37,6 +37,7 @@ export function responseOperations(calls: ResponseCalls, stored: StoredResponses
         'response that was stored; `store: false` stores none. Other tools and fields with an effect elsewhere are ' +
         'refused by name; fields without an effect here are named in `X-Troupe-Ignored`.',
       audit: { exempt: 'model calls leave no entry; the ledger is their record', entries: 'never' },
+      idempotency: 'answer',
       access: apiKey('llm:call'),
       rate: 'model-work',
       dialect: 'openai',

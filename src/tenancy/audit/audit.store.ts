@@ -24,6 +24,11 @@ export interface AuditEntry {
   /** Kind and id of the affected thing, such as `secret:0b7e…`. */
   readonly subject: string;
   /**
+   * Kind and id of what the act makes, where that is not the subject: the version of an agent. A repeat of the request
+   * finds it by this.
+   */
+  readonly made?: string;
+  /**
    * Facts for later readers. Redacted by name and by shape before it is written, but a secret without a telling name or
    * shape cannot be recognised: never put one in.
    */
@@ -71,7 +76,7 @@ export async function recordAudit(tx: Transaction, entry: AuditEntry): Promise<v
       ${asJson({ ...own?.changes, ...entry.changes })}::jsonb, ${entry.outcome ?? 'done'})`);
   if (own === undefined) return;
   own.recorded = subject;
-  await recordMade(tx, subject);
+  await recordMade(tx, bounded(entry.made ?? subject));
 }
 
 /**

@@ -169,6 +169,7 @@ function keyToken({ keySignIn }: AccountOperationParts): Operation {
     name: 'auth.token',
     method: 'POST',
     audit: 'auth.token',
+    idempotency: { exempt: 'nothing is stored; each token lives 15 minutes' },
     path: '/api/auth/token',
     title: 'Exchange an API key for a short access token that acts as the key',
     description:

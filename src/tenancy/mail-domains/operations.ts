@@ -64,6 +64,7 @@ export function mailDomainOperations(domains: MailDomains): readonly Operation[]
       name: 'mail-domains.verify',
       method: 'POST',
       audit: 'mail-domains.verify',
+      idempotency: { exempt: 'a repeat finds the domain verified' },
       path: '/api/mail-domains/:id/verify',
       title: 'Look up the TXT record of a mail domain',
       description:

@@ -16,8 +16,33 @@ test('the table refuses an operation that changes something and names no action'
   t.throws(() => new OperationTable([change]), {
     message: 'the operation things.create (POST /api/things) changes something and names no audit action',
   });
-  t.notThrows(() => new OperationTable([{ ...change, audit: 'things.create' }]));
+  t.notThrows(() => new OperationTable([{ ...change, audit: 'things.create', idempotency: 'made' }]));
   t.notThrows(() => new OperationTable([{ ...change, method: 'GET' }]));
+});
+
+test('the table refuses a POST that may make something and has no rule for repeats, whatever its status', (t) => {
+  const declaration = {
+    name: 'things.again',
+    method: 'POST',
+    path: '/api/things/:id/again',
+    title: 'Make a thing again',
+    access: anyone(),
+    output: z.object({}),
+    handle: () => ({}),
+  } as const;
+  const message =
+    'the operation things.again (POST /api/things/:id/again) may make something and has no idempotency rule';
+  const elsewhere = { exempt: 'the call is the record', entries: 'never' } as const;
+  for (const audit of ['things.again', elsewhere] as const) {
+    const operation = declare({ ...declaration, audit });
+    t.is(operation.status, 200);
+    t.throws(() => new OperationTable([operation]), { message });
+    for (const idempotency of ['made', { exempt: 'a repeat changes nothing' }] as const)
+      t.notThrows(() => new OperationTable([{ ...operation, idempotency }]));
+  }
+  const exempt = { exempt: 'a check that changes nothing' };
+  t.notThrows(() => new OperationTable([declare({ ...declaration, audit: exempt })]));
+  t.throws(() => new OperationTable([declare({ ...declaration, audit: exempt, status: 201 })]), { message });
 });
 
 test('changes hold what differs, without secrets and texts at any depth', (t) => {
