@@ -400,12 +400,28 @@ export interface ErrorContext {
   readonly cause?: unknown;
 }
 
+/** Errors of another service. The specification fixes their details. */
+type UpstreamCode = 'provider_error' | 'provider_timeout' | 'provider_unavailable';
+
+interface UpstreamContext extends ErrorContext {
+  readonly details: UpstreamDetails;
+}
+
+export interface UpstreamDetails extends Readonly<Record<string, unknown>> {
+  /** The service that failed: a vendor, a host. */
+  readonly provider: string;
+  /** What it said, or how it failed; without secrets. */
+  readonly original_error: string;
+}
+
 export class PlatformError extends Error {
   readonly code: ErrorCode;
   readonly details: Readonly<Record<string, unknown>> | undefined;
   readonly retryAfterSeconds: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
 
+  constructor(code: Exclude<ErrorCode, UpstreamCode>, context?: ErrorContext);
+  constructor(code: ErrorCode, context: UpstreamContext);
   constructor(code: ErrorCode, context: ErrorContext = {}) {
     super(context.message ?? errorKinds[code].message, { cause: context.cause });
     this.name = 'PlatformError';
@@ -415,6 +431,13 @@ export class PlatformError extends Error {
     this.headers = context.headers ?? {};
   }
 
+  /** An error that was made elsewhere: by another node, which may be older, or in an answer that was kept. */
+  static again(code: ErrorCode, context: ErrorContext): PlatformError {
+    if (!isUpstream(code)) return new PlatformError(code, context);
+    const said = { provider: 'unknown', original_error: context.message ?? errorKinds[code].message };
+    return new PlatformError(code, { ...context, details: { ...said, ...context.details } });
+  }
+
   get status(): number {
     return errorKinds[this.code].status;
   }
@@ -422,6 +445,10 @@ export class PlatformError extends Error {
   get retry(): 'never' | 'later' {
     return errorKinds[this.code].retry;
   }
+}
+
+function isUpstream(code: ErrorCode): code is UpstreamCode {
+  return code.startsWith('provider_');
 }
 
 /** An error about one field, in the form that the specification gives `validation_error`. */

@@ -1,10 +1,10 @@
 import type { Time } from '../../../cluster/index.js';
 import type { Egress } from '../../infra/egress/index.js';
-import { invalidField, PlatformError } from '../../kernel/errors.js';
+import { type ErrorCode, invalidField, PlatformError } from '../../kernel/errors.js';
 import type { Expressions } from '../../infra/expressions/index.js';
 import type { JsonObject } from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
-import { approves, mayNotSend, type Vault } from '../../tenancy/vault/index.js';
+import { approves, mayNotSend, placeOfUrl, type Vault } from '../../tenancy/vault/index.js';
 import type { Author } from '../author.js';
 import { reasonOf } from '../checks.js';
 import { callApiTool } from '../tools/api-tool.js';
@@ -122,7 +122,7 @@ export class ToolTest {
       const { status, text, truncated, missing } = answer;
       return { status, failed: status >= 400, result: text, truncated, missing };
     } catch (error) {
-      throw refusalOf(error, 'editor_schema.api');
+      throw refusalOf(error, 'editor_schema.api', row.document.editor_schema.api);
     }
   }
 
@@ -170,12 +170,12 @@ export class ToolTest {
       return await work(access, secretHider(values));
     } catch (error) {
       if (error instanceof ToolError || error instanceof PlatformError) {
-        throw refusalOf(error, 'editor_schema.mcp');
+        throw refusalOf(error, 'editor_schema.mcp', server);
       }
       const reason = secretHider(values)(reasonOf(error)).slice(0, 300);
       throw new PlatformError('provider_error', {
         message: `The MCP server sent an unexpected answer: ${reason}`,
-        details: { reason },
+        details: { provider: hostOf(server.url), original_error: reason },
         cause: error,
       });
     }
@@ -186,40 +186,48 @@ function filledArguments(args: JsonObject, server: McpServer, context: JsonObjec
   try {
     return withContextDefaults(args, server.defaults_from_context ?? {}, context);
   } catch (error) {
-    throw refusalOf(error, 'editor_schema.mcp');
+    throw refusalOf(error, 'editor_schema.mcp', server);
   }
 }
 
+const places = {
+  refused: 'arguments',
+  secret: '.auth',
+  'forbidden-address': '.url',
+} as const satisfies Partial<Record<ToolFailure, string>>;
+
 const codes = {
-  refused: 'validation_error',
   'context-missing': 'CONTEXT_PARAM_MISSING',
-  secret: 'validation_error',
-  'forbidden-address': 'validation_error',
   unreachable: 'provider_error',
   timeout: 'provider_timeout',
   'bad-answer': 'provider_error',
   overloaded: 'service_unavailable',
-} as const satisfies Record<ToolFailure, string>;
+} as const satisfies Record<Exclude<ToolFailure, keyof typeof places>, ErrorCode>;
 
-const fields: Partial<Record<ToolFailure, string>> = {
-  refused: 'arguments',
-  secret: '.auth',
-  'forbidden-address': '.url',
-};
-
-function refusalOf(error: unknown, at: string): unknown {
+/** `at`: the tool's place in the schema, `url`: its address. */
+function refusalOf(error: unknown, at: string, { url }: { readonly url: string }): unknown {
   if (!(error instanceof ToolError)) return error;
   const { failure, message } = error;
   // The error itself says whether the tenant or the node is overloaded, and when to retry.
   if (failure === 'overloaded' && error.cause instanceof PlatformError) return error.cause;
-  const field = fields[failure];
-  if (field === undefined) {
-    return new PlatformError(codes[failure], { message, details: { reason: message }, cause: error });
+  if (!isPlaced(failure)) {
+    const details = { provider: hostOf(url), original_error: message };
+    return new PlatformError(codes[failure], { message, details, cause: error });
   }
-  const place = field.startsWith('.') ? `${at}${field}` : field;
-  return new PlatformError(codes[failure], {
-    message: `${place}: ${message}`,
-    details: { field: place, issue: message },
+  const named = places[failure];
+  const field = named.startsWith('.') ? `${at}${named}` : named;
+  return new PlatformError('validation_error', {
+    message: `${field}: ${message}`,
+    details: { field, issue: message },
     cause: error,
   });
+}
+
+function isPlaced(failure: ToolFailure): failure is keyof typeof places {
+  return Object.hasOwn(places, failure);
+}
+
+/** Host and port contain no placeholders, so an address with placeholders can be parsed too. */
+function hostOf(url: string): string {
+  return placeOfUrl(new URL(url)).host;
 }

@@ -15,7 +15,7 @@ export function asActorError(error: unknown): unknown {
 /** The reverse of `asActorError`. Other errors pass unchanged. */
 export function asPlatformError(error: unknown): unknown {
   if (!(error instanceof ActorError) || !isCode(error.code)) return error;
-  return new PlatformError(error.code, {
+  return PlatformError.again(error.code, {
     message: error.message.replace(/^application: /, ''),
     ...refusalFromWire(error.detail),
     cause: error,

@@ -66,7 +66,9 @@ async function collectAnswer(
   if (served === undefined) {
     interruption.check();
     if (!mayAct()) throw new TurnLost();
-    throw new PlatformError('provider_error', { message: 'The model call ended without an answer.' });
+    const message = 'The model call ended without an answer.';
+    const provider = call.target?.model.vendor ?? 'none';
+    throw new PlatformError('provider_error', { message, details: { provider, original_error: message } });
   }
   const answer = builder.build({
     vendor: served.vendor,

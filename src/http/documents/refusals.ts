@@ -226,10 +226,13 @@ const detailsOf: Partial<Record<ErrorCode, Json>> = {
   unknown_field: { field: 'nmae', issue: 'is not a field of this operation' },
   rate_limit_exceeded: { limit: 200, remaining: 0, reset: 1_795_428_060, retry_after: 12 },
   quota_exceeded: { limit: 2_000_000, used: 2_000_000, reset_date: '2026-12-01T00:00:00.000Z' },
+  provider_error: { provider: 'openai', original_error: 'The server had an error.' },
+  provider_timeout: { provider: 'openai', original_error: 'the call clock ran out' },
+  provider_unavailable: { provider: 'openai', original_error: 'The model is overloaded.' },
 };
 
 function exampleOf(dialect: Dialect, code: ErrorCode): object {
   const details = detailsOf[code];
-  const error = new PlatformError(code, details === undefined ? {} : { details });
+  const error = PlatformError.again(code, details === undefined ? {} : { details });
   return envelope(error, dialect, '7f3c2a91-0b5e-4c1d-9a44-6f0d1e2b3c4d');
 }

@@ -357,7 +357,7 @@ export class Pipeline {
 function challenged({ challenge }: Operation, error: unknown): unknown {
   if (challenge === undefined || !(error instanceof PlatformError) || error.status !== 401) return error;
   const { code, message, details, headers } = error;
-  return new PlatformError(code, {
+  return PlatformError.again(code, {
     message,
     ...(details === undefined ? {} : { details }),
     headers: { ...headers, 'WWW-Authenticate': challenge() },

@@ -36,7 +36,7 @@ export function keptFromError(error: unknown): KeptAnswer | undefined {
 export function answerFrom(kept: KeptAnswer): JsonReply<unknown> | RawReply {
   if (kept.kind === 'error') {
     const { code, message, details } = kept;
-    throw new PlatformError(code as ErrorCode, {
+    throw PlatformError.again(code as ErrorCode, {
       message,
       ...(details === undefined ? {} : { details }),
       headers: replayed,

@@ -17,6 +17,9 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
  */
 export type RateClass = 'request' | 'model-work' | 'uncounted';
 
+/** What an operation says of a thing that does not exist. */
+export type AbsenceCode = Extract<ErrorCode, 'not_found' | 'agent_not_found' | 'tenant_not_found'>;
+
 /** Rules for the body. */
 export interface BodyRules {
   readonly maxBytes: number;
@@ -116,7 +119,7 @@ export interface Declaration<
   readonly dialect?: Dialect;
   /** The action of the audit entry. The table refuses an operation that changes something and has none. */
   readonly audit?: AuditRule;
-  /** What `Idempotency-Key` does. The table refuses a POST that creates and has no rule. */
+  /** What `Idempotency-Key` does. The table refuses a POST that may make something and has no rule. */
   readonly idempotency?: IdempotencyRule;
   /** What happens to fields and query parameters that the schemas do not have; default: see `declare`. */
   readonly unknownFields?: UnknownFields;
@@ -136,7 +139,7 @@ export interface Declaration<
   /** Errors besides those that every operation can return. */
   readonly errors?: readonly ErrorCode[];
   /** The error code for a malformed id in the path: no such resource can exist. */
-  readonly absent?: ErrorCode;
+  readonly absent?: AbsenceCode;
   readonly shown?: Shown;
   readonly handle: Handler<Who, z.output<P>, z.output<Q>, z.output<B>, z.input<O>>['handle'];
 }
@@ -164,7 +167,7 @@ export interface Operation {
   readonly contentType: string;
   readonly headers: readonly string[];
   readonly errors: readonly ErrorCode[];
-  readonly absent: ErrorCode;
+  readonly absent: AbsenceCode;
   readonly shown: Shown;
   handle(request: OperationRequest): Answer<unknown>;
   /** Set by the table where a refused attempt is an audit entry: to be called for refusals before the handler. */

@@ -74,6 +74,7 @@ export function connectGuarded(
       () =>
         settle(
           new EgressError('timeout', `${host} did not accept a connection within ${timeoutMs} ms.`, {
+            host,
             neverSent: true,
           }),
         ),
@@ -90,13 +91,14 @@ export function connectionFailure(host: string, cause: Error): EgressError {
   // The system's message contains the address; its code is enough.
   const words = typeof code === 'string' ? ` (${code})` : '';
   return new EgressError('connection_failed', `The connection to ${host} failed${words}.`, {
+    host,
     neverSent: true,
     cause,
   });
 }
 
 export function cancelled(host: string, cause: unknown): EgressError {
-  return new EgressError('cancelled', `The call to ${host} was cancelled.`, { cause });
+  return new EgressError('cancelled', `The call to ${host} was cancelled.`, { host, cause });
 }
 
 function guardedLookup({ rules, lookup }: ConnectionParts): LookupFunction {
@@ -127,5 +129,8 @@ function refusalOfReached(rules: AddressRules, socket: Socket, host: string): Eg
 }
 
 function forbiddenTarget(host: string, refusal: string): EgressError {
-  return new EgressError('forbidden_target', `The address ${forbidden(host, refusal)}.`, { neverSent: true });
+  return new EgressError('forbidden_target', `The address ${forbidden(host, refusal)}.`, {
+    host,
+    neverSent: true,
+  });
 }

@@ -36,11 +36,11 @@ export class EgressError extends PlatformError {
   constructor(
     failure: EgressFailure,
     message: string,
-    options: { readonly neverSent?: boolean; readonly cause?: unknown } = {},
+    options: { readonly host: string; readonly neverSent?: boolean; readonly cause?: unknown },
   ) {
     super(codes[failure] ?? 'provider_error', {
       message,
-      details: { reason: failure },
+      details: { provider: options.host, original_error: message, reason: failure },
       cause: options.cause,
     });
     this.name = 'EgressError';

@@ -9,7 +9,7 @@ import { failureOf } from './failure.js';
 import type { MayBegin } from './last-look.js';
 import { checkHeaders } from './header-rules.js';
 import { dropsBody, locationOf, nextTarget } from './redirect-rules.js';
-import { readUrl, type Target } from './target-rules.js';
+import { hostNamed, readUrl, type Target } from './target-rules.js';
 
 export const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 export type OutboundMethod = (typeof methods)[number];
@@ -86,7 +86,9 @@ async function follow(
     if (location === undefined || redirectsMax === 0) return streamed(request, target, answer, clock);
     drop(answer.body);
     if (redirects === redirectsMax) {
-      throw new EgressError('redirect_refused', `${target.host} redirects more than ${redirectsMax} times.`);
+      throw new EgressError('redirect_refused', `${target.host} redirects more than ${redirectsMax} times.`, {
+        host: target.host,
+      });
     }
     target = nextTarget(rules, target, location, request);
     if (dropsBody(answer.statusCode, method)) {
@@ -182,7 +184,9 @@ async function* bounded(
         continue;
       }
       if (oversize === 'refuse') {
-        throw new EgressError('too_large', `The answer of ${host} is larger than ${bodyBytesMax} bytes.`);
+        throw new EgressError('too_large', `The answer of ${host} is larger than ${bodyBytesMax} bytes.`, {
+          host,
+        });
       }
       state.truncated = true;
       if (left > 0) yield chunk.subarray(0, left);
@@ -205,7 +209,9 @@ class Clock {
   constructor(host: string, { timeoutMs, signal = [] }: OutboundRequest) {
     this.#timer = setTimeout(
       () =>
-        this.#controller.abort(new EgressError('timeout', `${host} did not answer within ${timeoutMs} ms.`)),
+        this.#controller.abort(
+          new EgressError('timeout', `${host} did not answer within ${timeoutMs} ms.`, { host }),
+        ),
       timeoutMs,
     );
     this.#outer = signal instanceof AbortSignal ? [signal] : signal;
@@ -230,7 +236,7 @@ class Clock {
 function targetOf(rules: AddressRules, url: string): Target {
   const target = readUrl(rules, url);
   if (typeof target !== 'string') return target;
-  throw new EgressError('forbidden_target', `The URL ${target}.`, { neverSent: true });
+  throw new EgressError('forbidden_target', `The URL ${target}.`, { host: hostNamed(url), neverSent: true });
 }
 
 function outgoing(headers: Readonly<Record<string, string>>): Record<string, string> {

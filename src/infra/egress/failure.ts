@@ -7,6 +7,8 @@ export function failureOf(error: unknown, host: string, signal: AbortSignal): un
   // An abort by the clock or the caller appears as various errors; the reason of the signal tells what happened.
   if (signal.aborted) return signal.reason;
   if (error instanceof EgressError || !(error instanceof Error)) return error;
+  const made = (failure: EgressFailure, message: string, cause: Error, neverSent = false) =>
+    new EgressError(failure, message, { host, neverSent, cause });
   if (error instanceof errors.ConnectTimeoutError) {
     return made('timeout', `${host} did not accept a connection in time.`, error, true);
   }
@@ -38,10 +40,6 @@ export function failureOf(error: unknown, host: string, signal: AbortSignal): un
   }
   // A defect of this code, not a network failure.
   return error;
-}
-
-function made(failure: EgressFailure, message: string, cause: Error, neverSent = false): EgressError {
-  return new EgressError(failure, message, { neverSent, cause });
 }
 
 function codeOf(error: Error): string {

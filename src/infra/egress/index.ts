@@ -10,7 +10,7 @@ import { fetchLike, type FetchLike, type FetchLimits } from './fetch-like.js';
 import { checkHeaders } from './header-rules.js';
 import { lastLook } from './last-look.js';
 import { type Lookup, permittedAddresses, systemLookup } from './resolve.js';
-import { readHost, readUrl } from './target-rules.js';
+import { hostNamed, readHost, readUrl } from './target-rules.js';
 import { startTls } from './tls.js';
 
 export { EgressError, type EgressFailure } from './egress-error.js';
@@ -140,5 +140,8 @@ async function wholeOf(answer: StreamedAnswer): Promise<GuardedAnswer> {
 function hostOf(rules: AddressRules, text: string, port: number): string {
   const target = readHost(rules, text, port);
   if (typeof target !== 'string') return target.host;
-  throw new EgressError('forbidden_target', `The host ${target}.`, { neverSent: true });
+  throw new EgressError('forbidden_target', `The host ${target}.`, {
+    host: hostNamed(`http://${text}/`),
+    neverSent: true,
+  });
 }

@@ -15,13 +15,14 @@ export const lastLook: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (
   // Called right before the bytes are written. The handler keeps state, so its method is replaced, and it is not copied.
   handler.onRequestStart = (controller, context) => {
     start?.(controller, context);
-    if (mayBegin() !== true) controller.abort(withdrawn());
+    if (mayBegin() !== true) controller.abort(withdrawn(options.origin));
   };
   return dispatch(options, handler);
 };
 
-function withdrawn(): EgressError {
+function withdrawn(origin: Dispatcher.DispatchOptions['origin']): EgressError {
   return new EgressError('withdrawn', 'The request was not sent: this process may no longer act.', {
+    host: new URL(String(origin)).hostname,
     neverSent: true,
   });
 }

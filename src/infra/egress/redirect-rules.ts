@@ -25,7 +25,7 @@ export function nextTarget(
   { holdsSecret = false }: { readonly holdsSecret?: boolean } = {},
 ): Target {
   const refuse = (where: string) =>
-    new EgressError('redirect_refused', `${from.host} redirects to ${where}.`);
+    new EgressError('redirect_refused', `${from.host} redirects to ${where}.`, { host: from.host });
   if (!URL.canParse(location, from.url.href)) throw refuse('an invalid URL');
   const url = new URL(location, from.url);
   const upgraded =

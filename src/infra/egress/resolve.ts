@@ -21,12 +21,12 @@ export async function permittedAddresses(
   if (first !== undefined) return [first, ...others];
   const [refused] = found;
   if (refused === undefined) {
-    throw new EgressError('name_not_found', `The host ${host} was not found.`, { neverSent: true });
+    throw new EgressError('name_not_found', `The host ${host} was not found.`, { host, neverSent: true });
   }
   const refusal = rules.refusalOf(refused) ?? '';
   // The message names the private address only if the tenant wrote it as a literal.
   const message = isIP(host) === 0 ? `points to an address that ${refusal}` : forbidden(host, refusal);
-  throw new EgressError('forbidden_target', `The host ${host} ${message}.`, { neverSent: true });
+  throw new EgressError('forbidden_target', `The host ${host} ${message}.`, { host, neverSent: true });
 }
 
 async function ask(lookup: Lookup, host: string): Promise<readonly string[]> {
@@ -34,6 +34,7 @@ async function ask(lookup: Lookup, host: string): Promise<readonly string[]> {
     return await lookup(host);
   } catch (cause) {
     throw new EgressError('name_not_found', `The host ${host} could not be looked up.`, {
+      host,
       neverSent: true,
       cause,
     });

@@ -51,6 +51,12 @@ export function readHost(rules: AddressRules, text: string, port: number): { hos
   return refusal === undefined ? { host } : refusal;
 }
 
+/** The host of any text that a tenant wrote as a URL, for messages: no user name, password or path. */
+export function hostNamed(text: string): string {
+  const hostname = parse(text)?.hostname ?? '';
+  return hostname === '' ? 'unknown' : plainHost(hostname);
+}
+
 function parse(text: string): URL | undefined {
   return URL.canParse(text) ? new URL(text) : undefined;
 }

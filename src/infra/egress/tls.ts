@@ -47,7 +47,7 @@ export function startTls(
     const onAbort = (): void => settle(cancelled(host, signal?.reason));
     const timer = setTimeout(() => {
       const message = `The TLS handshake with ${host} did not finish within ${timeoutMs} ms.`;
-      settle(new EgressError('timeout', message, { neverSent: true }));
+      settle(new EgressError('timeout', message, { host, neverSent: true }));
     }, timeoutMs);
     secure.on('secureConnect', onSecure).on('error', onError).on('close', onClose);
     signal?.addEventListener('abort', onAbort, { once: true });
@@ -57,5 +57,9 @@ export function startTls(
 function handshakeFailure(host: string, cause: Error): EgressError {
   const code: unknown = Reflect.get(cause, 'code');
   const words = typeof code === 'string' ? ` (${code})` : '';
-  return new EgressError('connection_failed', `TLS with ${host} failed${words}.`, { neverSent: true, cause });
+  return new EgressError('connection_failed', `TLS with ${host} failed${words}.`, {
+    host,
+    neverSent: true,
+    cause,
+  });
 }

@@ -3,7 +3,7 @@
  * models may be asked), the month's quota (only if the platform pays), and the ledger (before and after each attempt).
  */
 import { type Ready, whenReady } from '../../kernel/ready.js';
-import { PlatformError } from '../../kernel/errors.js';
+import type { PlatformError } from '../../kernel/errors.js';
 import type { TenantLimits } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import {
@@ -352,7 +352,7 @@ function refusalOf({ error, attempts }: CallOutcome, { tierRefusalOf }: ChosenTa
   const tierRefusal =
     ownKeyRefused && last?.payer === 'tenant' ? tierRefusalOf(last.target.model) : undefined;
   if (tierRefusal !== undefined) return tierRefusal;
-  return error === undefined ? new PlatformError('provider_error') : platformFailure(error);
+  return platformFailure(error);
 }
 
 function spentIn({ attempts }: CallOutcome): RunningCall['spent'] {

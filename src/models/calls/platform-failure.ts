@@ -2,7 +2,12 @@ import { PlatformError } from '../../kernel/errors.js';
 import type { VendorError } from '../../llm/index.js';
 
 /** Turns a vendor's failure into the caller's error: its reason, scrubbed and bounded, and when to retry. */
-export function platformFailure(error: VendorError): PlatformError {
+export function platformFailure(error: VendorError | undefined): PlatformError {
+  if (error === undefined) {
+    return new PlatformError('provider_error', {
+      details: { provider: 'none', original_error: 'no answer' },
+    });
+  }
   const details = { provider: error.vendor, original_error: error.message };
   const retryAfterSeconds = Math.max(1, Math.ceil((error.retryAfterMs ?? 1000) / 1000));
   switch (error.failure) {

@@ -138,7 +138,11 @@ export class MailDomains {
       const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
       if (code === 'ENOTFOUND' || code === 'ENODATA') return [];
       const message = `The name servers of ${name} did not answer; try again later.`;
-      throw new PlatformError('provider_error', { message, cause });
+      const details = {
+        provider: 'dns',
+        original_error: cause instanceof Error ? cause.message : String(cause),
+      };
+      throw new PlatformError('provider_error', { message, details, cause });
     }
   }
 }

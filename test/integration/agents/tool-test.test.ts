@@ -232,11 +232,20 @@ test('a forbidden, silent or absent tool is reported as such', async (t) => {
   });
   t.like(await of('silent', { url: silent.url, timeout_ms: 1_000 }), {
     status: 504,
-    body: { error: 'provider_timeout' },
+    body: {
+      error: 'provider_timeout',
+      details: { provider: '127.0.0.1', original_error: '127.0.0.1 did not answer within 1000 ms.' },
+    },
   });
   t.like(await of('closed', { url: 'http://127.0.0.1:8/' }), {
     status: 502,
-    body: { error: 'provider_error' },
+    body: {
+      error: 'provider_error',
+      details: {
+        provider: '127.0.0.1',
+        original_error: 'The connection to 127.0.0.1 failed (ECONNREFUSED).',
+      },
+    },
   });
   t.like(await of('keyless', { url: silent.url, auth: { type: 'bearer', secret_ref: 'gone' } }), {
     status: 400,
@@ -303,6 +312,29 @@ test('an MCP server lists its tools, and a tool is called with context in place 
   });
   await owner.call('PATCH', at, { editor_schema: { mcp: { url: 'https://mcp.example.com/' } } });
   t.is(dataOf(await owner.call('GET', at))['tools'], null);
+});
+
+test('a server that does not speak MCP is named in the error, with what it answered and without secrets', async (t) => {
+  const { owner, path } = await newAgent();
+  const server = await startToolServer(t, ({ headers }, response) =>
+    answerJson(response, { said: headers['authorization'] }, 418),
+  );
+  await owner.call('POST', '/api/secrets', { name: 'mcp', value: 'planted-value', kind: 'bearer' });
+  const auth = { type: 'bearer', secret_ref: 'mcp' };
+  const created = await owner.call('POST', path, {
+    name: 'files',
+    type: 'mcp',
+    editor_schema: { mcp: { url: server.url, auth } },
+  });
+  for (const [step, body] of [
+    ['discover', undefined],
+    ['test', { tool: 'echo' }],
+  ] as const) {
+    const reply = await owner.call('POST', `${path}/${idOf(created)}/${step}`, body);
+    t.like(reply, { status: 502, body: { error: 'provider_error', details: { provider: '127.0.0.1' } } });
+    const { original_error: said } = reply.body['details'] as { original_error: string };
+    t.true(said.length > 0 && !said.includes('planted'), said);
+  }
 });
 
 test("an MCP server's hints on repeatable calls are stored", async (t) => {

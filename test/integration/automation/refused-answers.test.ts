@@ -134,7 +134,7 @@ test('a handoff breaks a running attempt off, and the session is quiet only then
         t.teardown(() => resolve(200));
         signal?.addEventListener('abort', () => {
           aborted = true;
-          reject(new EgressError('withdrawn', 'aborted'));
+          reject(new EgressError('withdrawn', 'aborted', { host: 'receiver.test' }));
         });
       }),
   });

@@ -16,6 +16,8 @@ export interface SentCallback {
   readonly status: number | undefined;
 }
 
+const host = 'receiver.test';
+
 type Outbound = Parameters<Egress['fetchGuarded']>[0];
 
 export interface ReceiverParts {
@@ -47,11 +49,12 @@ export class SimulatedReceiver {
         // The way to the request: a name, a connection.
         await this.#within(time, random.between(1, random.chance(0.2) ? 1_500 : 30), request, true);
         if (!ignoresLook && request.mayBegin?.() === false)
-          throw new EgressError('withdrawn', 'not sent', { neverSent: true });
+          throw new EgressError('withdrawn', 'not sent', { host, neverSent: true });
         const status = this.#receive(process, request);
         const takesMs = random.between(5, !this.#isMended && random.chance(0.1) ? 6_000 : 300);
         await this.#within(time, takesMs, request, false);
-        if (status === undefined) throw new EgressError('connection_failed', 'the connection broke');
+        if (status === undefined)
+          throw new EgressError('connection_failed', 'the connection broke', { host });
         const url = String(request.url);
         return { status, headers: {}, url, body: Buffer.alloc(0), truncated: false };
       },
@@ -104,7 +107,7 @@ export class SimulatedReceiver {
     ]);
     waits.abort();
     if (!isOver || signals.some(({ aborted }) => aborted))
-      throw new EgressError('cancelled', 'cancelled', { neverSent });
-    if (ms > timeoutMs) throw new EgressError('timeout', 'no answer in time', { neverSent });
+      throw new EgressError('cancelled', 'cancelled', { host, neverSent });
+    if (ms > timeoutMs) throw new EgressError('timeout', 'no answer in time', { host, neverSent });
   }
 }

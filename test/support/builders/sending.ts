@@ -45,7 +45,8 @@ export function sending(t: ExecutionContext, messages: EndedMessages, given: Sen
   const sent: string[] = [];
   const egress: SenderParts['egress'] = {
     fetchGuarded: async ({ headers, url, mayBegin, signal }) => {
-      if (mayBegin?.() === false) throw new EgressError('withdrawn', 'not sent', { neverSent: true });
+      if (mayBegin?.() === false)
+        throw new EgressError('withdrawn', 'not sent', { host: 'receiver.test', neverSent: true });
       sent.push(String(headers?.['idempotency-key']));
       return {
         status: await answer([signal ?? []].flat()[0]),

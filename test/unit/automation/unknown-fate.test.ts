@@ -52,7 +52,7 @@ async function afterFailure(code: ErrorCode): Promise<readonly string[]> {
     quota,
     runner: {
       run: async () => {
-        throw new PlatformError(code);
+        throw PlatformError.again(code, {});
       },
     },
     buffers: { flushOpen: () => undefined },

@@ -191,7 +191,7 @@ test('a postponed guard is asked only if a later check stops the message, and th
 test('a message is unreadable by its own fault, not by an error that passes with time', async (t) => {
   const stopAt = (code: ErrorCode) =>
     stopAtFault(unreadable, async (): Promise<object> => {
-      throw new PlatformError(code);
+      throw PlatformError.again(code, {});
     });
   t.true((await stopAt('no_message')) instanceof Stop);
   for (const code of ['rate_limit_exceeded', 'service_unavailable'] as const) {

@@ -156,7 +156,7 @@ test('failures are not kept: the next request runs anew', async (t) => {
   let runs = 0;
   const operation = operationOf(() => {
     runs += 1;
-    if (runs === 1) throw new PlatformError('provider_error');
+    if (runs === 1) throw PlatformError.again('provider_error', {});
     if (runs === 2) throw new Error('unexpected');
     return { runs };
   });

@@ -32,7 +32,7 @@ function playedEgress() {
     const { signal } = served;
     let cancel = (): void => undefined;
     const left = new Promise<never>((_, reject) => {
-      cancel = () => reject(new EgressError('cancelled', 'The caller left.'));
+      cancel = () => reject(new EgressError('cancelled', 'The caller left.', { host: 'away.test' }));
     });
     if (signal.aborted) cancel();
     signal.addEventListener('abort', cancel);
@@ -122,7 +122,8 @@ test('the first failure ends the other fetches', async (t) => {
     {
       ...egress,
       streamGuarded: async (request) => {
-        if (String(request.url).endsWith('/away')) throw new EgressError('timeout', 'The host is away.');
+        if (String(request.url).endsWith('/away'))
+          throw new EgressError('timeout', 'The host is away.', { host: 'away.test' });
         return egress.streamGuarded(request);
       },
     },

@@ -96,7 +96,7 @@ test('content that is not what it should be is refused with its field', async (t
     ['forbidden_target', 'validation_error'],
     ['timeout', 'validation_error'],
   ] as const) {
-    const fails = () => Promise.reject(new EgressError(failure, 'The host is away.'));
+    const fails = () => Promise.reject(new EgressError(failure, 'The host is away.', { host: 'away.test' }));
     t.deepEqual(await refusal(t, { type: 'image', url }, fails), [code, 'a.url']);
   }
 });
