@@ -400,11 +400,17 @@ export interface ErrorContext {
   readonly cause?: unknown;
 }
 
-/** Errors of another service. The specification fixes their details. */
+/** Errors of another service, and those about a field. The specification promises their details. */
 type UpstreamCode = 'provider_error' | 'provider_timeout' | 'provider_unavailable';
+type FieldCode = 'validation_error' | 'unknown_field' | 'unknown_parameter' | 'malformed_body' | 'no_message';
 
-interface UpstreamContext extends ErrorContext {
-  readonly details: UpstreamDetails;
+interface Detailed<Details extends ErrorContext['details']> extends ErrorContext {
+  readonly details: Details & {};
+}
+
+export interface FieldDetails extends Readonly<Record<string, unknown>> {
+  readonly field: string;
+  readonly issue: string;
 }
 
 export interface UpstreamDetails extends Readonly<Record<string, unknown>> {
@@ -420,8 +426,9 @@ export class PlatformError extends Error {
   readonly retryAfterSeconds: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(code: Exclude<ErrorCode, UpstreamCode>, context?: ErrorContext);
-  constructor(code: ErrorCode, context: UpstreamContext);
+  constructor(code: Exclude<ErrorCode, UpstreamCode | FieldCode>, context?: ErrorContext);
+  constructor(code: Exclude<ErrorCode, FieldCode>, context: Detailed<UpstreamDetails>);
+  constructor(code: Exclude<ErrorCode, UpstreamCode>, context: Detailed<FieldDetails>);
   constructor(code: ErrorCode, context: ErrorContext = {}) {
     super(context.message ?? errorKinds[code].message, { cause: context.cause });
     this.name = 'PlatformError';
@@ -433,9 +440,16 @@ export class PlatformError extends Error {
 
   /** An error that was made elsewhere: by another node, which may be older, or in an answer that was kept. */
   static again(code: ErrorCode, context: ErrorContext): PlatformError {
-    if (!isUpstream(code)) return new PlatformError(code, context);
-    const said = { provider: 'unknown', original_error: context.message ?? errorKinds[code].message };
-    return new PlatformError(code, { ...context, details: { ...said, ...context.details } });
+    const said = context.message ?? errorKinds[code].message;
+    if (isUpstream(code)) {
+      const details = { provider: 'unknown', original_error: said, ...context.details };
+      return new PlatformError(code, { ...context, details });
+    }
+    if (!isOfField(code)) return new PlatformError(code, context);
+    return new PlatformError(code, {
+      ...context,
+      details: { field: 'request', issue: said, ...context.details },
+    });
   }
 
   get status(): number {
@@ -447,8 +461,25 @@ export class PlatformError extends Error {
   }
 }
 
+const upstreamCodes: ReadonlySet<ErrorCode> = new Set<UpstreamCode>([
+  'provider_error',
+  'provider_timeout',
+  'provider_unavailable',
+]);
+const fieldCodes: ReadonlySet<ErrorCode> = new Set<FieldCode>([
+  'validation_error',
+  'unknown_field',
+  'unknown_parameter',
+  'malformed_body',
+  'no_message',
+]);
+
 function isUpstream(code: ErrorCode): code is UpstreamCode {
-  return code.startsWith('provider_');
+  return upstreamCodes.has(code);
+}
+
+function isOfField(code: ErrorCode): code is FieldCode {
+  return fieldCodes.has(code);
 }
 
 /** An error about one field, in the form that the specification gives `validation_error`. */

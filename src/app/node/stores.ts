@@ -74,6 +74,7 @@ export function refusalOf(error: unknown): PlatformError | undefined {
     return new PlatformError('validation_error', {
       message:
         'A value of the request cannot be stored: it is too large, or has characters that a database cannot hold.',
+      details: { field: 'request', issue: 'has a value that cannot be stored' },
       cause: error,
     });
   return undefined;

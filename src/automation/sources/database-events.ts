@@ -252,6 +252,7 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
         if (!all.more || cursorOf(config, all.rows.at(-1)) !== place.cursor) return { ...all, keys };
         throw new PlatformError('validation_error', {
           message: `More than ${rowsMostMax} rows share one value of ${config.cursor_column}, and the table has no primary key. Choose another cursor_column, or give the table a primary key.`,
+          details: { field: 'trigger_config.cursor_column', issue: 'has too many rows of one value' },
         });
       } catch (error) {
         if (!(error instanceof DatabaseError) || error.failure !== 'too_large' || most === 1) throw error;

@@ -13,7 +13,7 @@ export function validate(schema: z.ZodType, input: unknown): unknown {
 
 function refusalOf(issues: readonly Issue[], input: unknown): PlatformError {
   const issue = deepest(issues[0]);
-  if (issue === undefined) return new PlatformError('validation_error');
+  if (issue === undefined) return PlatformError.again('validation_error', {});
   const field = fieldOf(issue);
   if (isMissing(issue, input)) {
     return new PlatformError('missing_required_field', {

@@ -1,4 +1,4 @@
-import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
+import { PlatformError } from '../../kernel/errors.js';
 
 export type EgressFailure =
   /** The rules refuse the address, or every address of the name. */
@@ -25,7 +25,7 @@ const terminal: ReadonlySet<EgressFailure> = new Set([
   'withdrawn',
 ]);
 
-const codes: Partial<Record<EgressFailure, ErrorCode>> = { timeout: 'provider_timeout' };
+const codes: Partial<Record<EgressFailure, 'provider_timeout'>> = { timeout: 'provider_timeout' };
 
 /** An outbound call without a complete answer. The message may be shown to the tenant. */
 export class EgressError extends PlatformError {

@@ -215,6 +215,7 @@ export class KeyAdministration {
       if (row.revoked_at !== null) {
         throw new PlatformError('validation_error', {
           message: 'The API key is revoked, so its rate cannot be changed. Create another key.',
+          details: { field: 'keyId', issue: 'is revoked' },
         });
       }
       const before = Math.min(row.rate_limit_per_minute, max);
@@ -238,6 +239,7 @@ export class KeyAdministration {
       if (row.revoked_at !== null) {
         throw new PlatformError('validation_error', {
           message: 'The API key is revoked, so it cannot be changed. Create another key.',
+          details: { field: 'keyId', issue: 'is revoked' },
         });
       }
       const kept = <Value>(given: Value | undefined, before: Value): Value =>

@@ -207,7 +207,14 @@ test('a revoked key is refused at once, stays revoked, and cannot be revoked or 
   const again = await admin('DELETE', `/api/keys/${id}`);
   t.is(again.status, 400);
   t.is(again.body['error'], 'revocation_failed');
-  t.is((await admin('PATCH', `/api/keys/${id}/rpm`, { rateLimitPerMinute: 5 })).status, 400);
+  for (const [path, change] of [
+    [`/api/keys/${id}/rpm`, { rateLimitPerMinute: 5 }],
+    [`/api/keys/${id}`, { description: 'changed' }],
+  ] as const) {
+    const unchanged = await admin('PATCH', path, change);
+    t.is(unchanged.status, 400);
+    t.deepEqual(unchanged.body['details'], { field: 'keyId', issue: 'is revoked' });
+  }
   t.is(dataOf(await admin('GET', `/api/keys/${id}`))['status'], 'revoked');
 });
 

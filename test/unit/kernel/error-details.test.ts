@@ -12,3 +12,16 @@ test('an error of another service names the service and what it said, whoever ma
   }
   t.is(PlatformError.again('not_found', {}).details, undefined);
 });
+
+test('an error about a field names the field and the issue, whoever made the error', (t) => {
+  for (const code of ['validation_error', 'unknown_field', 'malformed_body', 'no_message'] as const) {
+    // @ts-expect-error -- the specification promises its details
+    t.truthy(new PlatformError(code));
+    t.deepEqual(PlatformError.again(code, { message: 'It is wrong.' }).details, {
+      field: 'request',
+      issue: 'It is wrong.',
+    });
+    const details = { field: 'name', issue: 'is too long' };
+    t.deepEqual(PlatformError.again(code, { details }).details, details);
+  }
+});
