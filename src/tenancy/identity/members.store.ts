@@ -136,7 +136,10 @@ export function namesOf(
   );
 }
 
-/** The id of the active member with this identity; `email` in lower case, `phone` as `+` and digits. */
+/**
+ * The id of the active member with this identity: mail addresses in lower case, phone numbers as `+` and digits. An
+ * external id is stored as it was typed, and a sender's comes in that spelling too.
+ */
 export async function findMemberBy(
   tx: TenantTransaction,
   column: 'email' | 'external_id' | 'phone',
@@ -144,7 +147,10 @@ export async function findMemberBy(
 ): Promise<string | undefined> {
   const matches = {
     email: sql.fragment`lower(u.email) = ${value}`,
-    external_id: sql.fragment`m.external_id = ${value}`,
+    external_id: sql.fragment`(
+      m.external_id = ${value}
+      or (${value} like '%@%' and lower(m.external_id) = ${value})
+      or (m.external_id ~ '^[+][0-9 ().-]+$' and '+' || regexp_replace(m.external_id, '\\D', '', 'g') = ${value}))`,
     // The directory stores phone numbers as people typed them.
     phone: sql.fragment`'+' || regexp_replace(m.phone, '\\D', '', 'g') = ${value}`,
   }[column];
