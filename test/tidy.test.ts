@@ -209,7 +209,7 @@ test('each outside protocol has one user', (t) => {
 const namesTriggerTypes: Readonly<Record<string, string>> = {
   'src/automation/triggers/types/': 'the records of the types',
   'src/automation/triggers/mail-triggers.store.ts': 'the index of addresses holds triggers of one type',
-  'src/automation/intake/sender-access.ts': 'a column of members has the same name as a type',
+  'src/automation/messages/sender-access.ts': 'a column of members has the same name as a type',
 };
 
 test('a trigger type is known to its record and its own source alone', (t) => {

@@ -51,7 +51,7 @@ export async function measureWindows(windows: number): Promise<void> {
   const buffers = new Buffers({
     store,
     flushes: new Flushes({
-      senderBlocks: { isDenied: () => false },
+      senderBlocks: { isRefused: async () => false },
       live: { get: () => undefined },
       seal,
       ids: systemPlatform.ids,

@@ -18,6 +18,7 @@ import type { Mail } from '../infra/mail/index.js';
 import { deliveryRows } from './outbox/delivery-rows.js';
 import { Outbox } from './outbox/outbox.js';
 import { Sender } from './outbox/sender.js';
+import { memberFinder } from './messages/members.store.js';
 import { SenderBlocks } from './messages/sender-blocks.js';
 import { historyOperations } from './management/history-operations.js';
 import { History } from './management/history.js';
@@ -155,7 +156,7 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
     requireVerified: dependencies.requireVerified,
   });
   const reader = new MailReader(dependencies);
-  const senderBlocks = new SenderBlocks(consumers, reads, time);
+  const senderBlocks = new SenderBlocks(consumers, reads, time, (scope) => memberFinder(store, scope));
   const sender = new Sender({
     ...dependencies,
     rows: deliveryRows(store),

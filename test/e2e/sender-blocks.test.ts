@@ -5,7 +5,13 @@ import { type TenantNode } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 import { ownerView } from '../support/database/owner-view.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
-import { asOwner, createTrigger, endBuffers, executionsOf } from '../support/builders/triggers.js';
+import {
+  asOwner,
+  createTrigger,
+  endBuffers,
+  executionsOf,
+  type TestTrigger,
+} from '../support/builders/triggers.js';
 
 const shared = sharedNode(test);
 
@@ -18,20 +24,36 @@ const perSender = {
   sender_access: { identity_field: 'from' },
 };
 
+interface Known {
+  readonly from: string;
+  readonly sessionId: string;
+  readonly trigger: TestTrigger;
+}
+
 /** Each creates one sender block for the sender of a known session. */
 const gates = [
   {
     gate: 'denylist',
     outcome: 'BLOCKED',
-    close: (node: TenantNode, from: string) => asOwner(node, 'POST', `/api/v1/consumers/${from}/deny`, {}),
+    close: (node: TenantNode, { from }: Known) => asOwner(node, 'POST', `/api/v1/consumers/${from}/deny`, {}),
   },
   {
     gate: 'session',
     outcome: 'SUSPENDED',
-    close: (node: TenantNode, _from: string, sessionId: string) =>
+    close: (node: TenantNode, { sessionId }: Known) =>
       asOwner(node, 'POST', `/api/v1/sessions/${sessionId}/handoff`, {}),
   },
+  {
+    gate: 'sender_access',
+    outcome: 'BLOCKED',
+    close: (node: TenantNode, { trigger }: Known) => allowOnly(node, trigger, 'grace'),
+  },
 ];
+
+function allowOnly(node: TenantNode, trigger: TestTrigger, from: string) {
+  const sender_access = { mode: 'whitelist', identifiers: [from] };
+  return asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, { trigger_config: { sender_access } });
+}
 
 for (const { gate, outcome, close } of gates) {
   test(`buffered messages run nothing if the ${gate} takes effect before the flush`, async (t) => {
@@ -51,7 +73,8 @@ for (const { gate, outcome, close } of gates) {
     await eventually(() => receiver.heard.length === 1);
     const [execution] = await executionsOf(node, trigger);
     await send('ada', 'three');
-    t.is((await close(node, 'ada', String(execution?.['session_id']))).status, 200);
+    const sessionId = String(execution?.['session_id']);
+    t.is((await close(node, { from: 'ada', sessionId, trigger })).status, 200);
     await endBuffers(node);
     const stopped = await eventually(
       async () =>
@@ -78,7 +101,8 @@ for (const { gate, outcome, close } of gates) {
     await node.client.call('POST', trigger.path, { body: { from: 'ada', message: 'hi' } });
     await eventually(() => receiver.heard.length === 1);
     const [execution] = await executionsOf(node, trigger);
-    t.is((await close(node, 'ada', String(execution?.['session_id']))).status, 200);
+    const sessionId = String(execution?.['session_id']);
+    t.is((await close(node, { from: 'ada', sessionId, trigger })).status, 200);
     const owner = await ownerView(node.databaseUrl);
     t.teardown(() => owner.end());
     // Only now is it due again, however long the closing took.
@@ -95,32 +119,43 @@ for (const { gate, outcome, close } of gates) {
   });
 }
 
-for (const [denied, served] of [
-  ['ada', 'bob'],
-  ['bob', 'ada'],
-] as const) {
-  test(`a buffer of several people omits messages of ${denied} who is denied meanwhile`, async (t) => {
-    const node = await shared.tenant(t);
-    const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
-    const trigger = await createTrigger(node, {
-      ...perSender,
-      session_strategy: { mode: 'derive', fields: ['room'] },
-      execution: {
-        mode: 'async',
-        callback: { url: receiver.url },
-        message_buffer: { enabled: true, window_ms: 60_000 },
-      },
-    });
-    for (const from of ['ada', 'bob'])
-      await node.client.call('POST', trigger.path, {
-        body: { room: '1', from, message: `words of ${from}` },
+for (const [how, refuse] of [
+  [
+    'is denied',
+    (node: TenantNode, from: string) => asOwner(node, 'POST', `/api/v1/consumers/${from}/deny`, {}),
+  ],
+  [
+    'is not allowed',
+    (node: TenantNode, from: string, trigger: TestTrigger) =>
+      allowOnly(node, trigger, from === 'ada' ? 'bob' : 'ada'),
+  ],
+] as const)
+  for (const [refused, served] of [
+    ['ada', 'bob'],
+    ['bob', 'ada'],
+  ] as const) {
+    test(`a buffer of several people omits messages of ${refused} who ${how} meanwhile`, async (t) => {
+      const node = await shared.tenant(t);
+      const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+      const trigger = await createTrigger(node, {
+        ...perSender,
+        session_strategy: { mode: 'derive', fields: ['room'] },
+        execution: {
+          mode: 'async',
+          callback: { url: receiver.url },
+          message_buffer: { enabled: true, window_ms: 60_000 },
+        },
       });
-    await asOwner(node, 'POST', `/api/v1/consumers/${denied}/deny`, {});
-    await endBuffers(node);
-    const [execution] = await eventually(async () => {
-      const found = await executionsOf(node, trigger);
-      return found.some(({ finished_at }) => finished_at !== null) && found;
-    }, seldom);
-    t.like(execution, { status: 'completed', input_preview: `words of ${served}` });
-  });
-}
+      for (const from of ['ada', 'bob'])
+        await node.client.call('POST', trigger.path, {
+          body: { room: '1', from, message: `words of ${from}` },
+        });
+      t.is((await refuse(node, refused, trigger)).status, 200);
+      await endBuffers(node);
+      const [execution] = await eventually(async () => {
+        const found = await executionsOf(node, trigger);
+        return found.some(({ finished_at }) => finished_at !== null) && found;
+      }, seldom);
+      t.like(execution, { status: 'completed', input_preview: `words of ${served}` });
+    });
+  }

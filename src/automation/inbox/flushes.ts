@@ -13,7 +13,7 @@ import type { Window } from './windows.store.js';
 export interface FlushesParts {
   readonly live: Pick<LiveTriggers, 'get'>;
   readonly seal: MessageSealer;
-  readonly senderBlocks: Pick<SenderBlocks, 'isDenied'>;
+  readonly senderBlocks: Pick<SenderBlocks, 'isRefused'>;
   readonly ids: Ids;
   readonly writer: Pick<BatchWriter<FlushRow, Flushed>, 'write'>;
 }
@@ -59,7 +59,7 @@ export class Flushes {
       triggerId,
       sessionId,
       executionId,
-      work: merged(await fromAllowedSenders(senderBlocks, scope, messages), trigger?.parsed),
+      work: merged(await fromAllowedSenders(senderBlocks, scope, trigger?.parsed, messages), trigger?.parsed),
       row: { trigger_id: triggerId, key: `buffer:${executionId}`, seq },
       attempts: 1,
       ageMs: 0,

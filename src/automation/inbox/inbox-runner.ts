@@ -52,7 +52,7 @@ export interface InboxRunnerParts {
   readonly ids: Ids;
   readonly rows: MessageRows;
   readonly live: Pick<LiveTriggers, 'get'>;
-  readonly senderBlocks: Pick<SenderBlocks, 'isDenied'>;
+  readonly senderBlocks: Pick<SenderBlocks, 'isRefused'>;
   readonly turns: Pick<TurnPort, 'runTurn' | 'outcomeOf' | 'isKnown'>;
   readonly sender: MessageCompletionParts['sender'];
   readonly plainTexts: MessageCompletionParts['plainTexts'];
@@ -215,9 +215,11 @@ export class InboxRunner {
       await this.#completion.finish(item, undefined, blocked);
       return blocked;
     }
-    // Check again: the sender may have been put on the denylist while the message waited.
-    const denied = await senderBlocks.isDenied(item.scope, item.work.consumerKey);
-    const { turn, record } = denied
+    // Check again: the sender may have been refused while the message waited. Whoever runs a trigger by hand is none.
+    const isRefused =
+      item.invokedBy === undefined &&
+      (await senderBlocks.isRefused(item.scope, trigger.parsed, item.work.consumerKey));
+    const { turn, record } = isRefused
       ? { turn: blocked, record: 'blocked' as const }
       : await takenOrRefused(turns.runTurn(orderOf(trigger, item)));
     if (record === undefined) await this.#completion.finish(item, trigger, turn);
@@ -332,10 +334,8 @@ export class InboxRunner {
   ): Promise<MessagePayload> {
     const { live, seal, senderBlocks } = this.#parts;
     const trigger = await live.get(triggerId);
-    return merged(
-      await fromAllowedSenders(senderBlocks, scope, seal.openEach(scope, parts)),
-      trigger?.parsed,
-    );
+    const messages = seal.openEach(scope, parts);
+    return merged(await fromAllowedSenders(senderBlocks, scope, trigger?.parsed, messages), trigger?.parsed);
   }
 
   async #inboxMessageOf(row: ClaimedRow): Promise<InboxMessage> {

@@ -11,7 +11,7 @@ import type { LiveTrigger } from '../triggers/live-triggers.js';
 import type { WebhookRequest } from './authentication.js';
 import type { ChannelMessage } from './channels.js';
 import type { MessageKey } from './message-key.js';
-import type { SenderVerdict } from './sender-access.js';
+import type { SenderVerdict } from '../messages/sender-access.js';
 import type { Sources } from './sender-identity.js';
 
 /** A request to a webhook's address, of which nothing is known yet. */

@@ -15,7 +15,10 @@ export interface SenderVerdict {
   readonly userId: string | undefined;
 }
 
-/** Whether the sender may reach the agent. Checked before any model is called. */
+/**
+ * Whether the sender may reach the agent. Checked before any model is called, again before a message that waited is run,
+ * and before each delivery.
+ */
 export function checkSender(
   access: SenderAccess,
   consumerKey: string | undefined,
@@ -38,11 +41,19 @@ function verdictOn(
     case 'members':
       return { allowed: member !== undefined, userId };
     case 'whitelist': {
-      const listed = new Set(access.identifiers.map(comparableIdentity));
-      const allowed = consumerKey !== undefined && listed.has(comparableIdentity(consumerKey));
+      const allowed = consumerKey !== undefined && listedIn(access).has(comparableIdentity(consumerKey));
       return { allowed, userId };
     }
   }
+}
+
+/** By the configuration that is in force: a list may have ten thousand entries, and each message asks several times. */
+const lists = new WeakMap<SenderAccess, ReadonlySet<string>>();
+
+function listedIn(access: SenderAccess): ReadonlySet<string> {
+  let listed = lists.get(access);
+  if (listed === undefined) lists.set(access, (listed = new Set(access.identifiers.map(comparableIdentity))));
+  return listed;
 }
 
 function memberOf(

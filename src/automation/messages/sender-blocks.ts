@@ -4,8 +4,10 @@ import type { Ready } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { HotReads, HotStatement } from '../../infra/storage/index.js';
 import type { ConsumerPort } from '../triggers/ports.js';
+import { requestsOf, type TriggerConfig } from '../triggers/types/registry.js';
+import { checkSender, type FindMember } from './sender-access.js';
 
-export type SenderBlock = 'denylist' | 'session';
+export type SenderBlock = 'denylist' | 'session' | 'sender_access';
 
 const takenRow = z.object({ id: z.uuid() });
 const takenOver: HotStatement<z.output<typeof takenRow>> = {
@@ -23,22 +25,38 @@ interface Question {
   readonly answer: Promise<ReadonlySet<string>>;
 }
 
-/** Whether a sender block applies: the tenant's denylist, or a session that people took over. */
+/** Whether a sender block applies: the tenant's denylist, the trigger's own rule, or a session that people took over. */
 export class SenderBlocks {
   readonly #consumers: ConsumerPort;
   readonly #reads: HotReads;
   readonly #time: Pick<Time, 'soon'>;
+  readonly #memberFinder: (scope: TenantScope) => FindMember;
   /** By tenant, the sessions asked for in this tick of the event loop: a burst of messages is one read. */
   readonly #questions = new Map<string, Question>();
 
-  constructor(consumers: ConsumerPort, reads: HotReads, time: Pick<Time, 'soon'>) {
+  constructor(
+    consumers: ConsumerPort,
+    reads: HotReads,
+    time: Pick<Time, 'soon'>,
+    memberFinder: (scope: TenantScope) => FindMember,
+  ) {
     this.#time = time;
+    this.#memberFinder = memberFinder;
     this.#consumers = consumers;
     this.#reads = reads;
   }
 
   isDenied(scope: TenantScope, consumerKey: string | undefined): Ready<boolean> {
     return consumerKey !== undefined && this.#consumers.isDenied(scope, consumerKey);
+  }
+
+  /** Whether the sender of a message that was accepted may not reach the agent any more. */
+  async isRefused(
+    scope: TenantScope,
+    parsed: TriggerConfig | undefined,
+    consumerKey: string | undefined,
+  ): Promise<boolean> {
+    return (await this.#refusalOf(scope, parsed, consumerKey)) !== undefined;
   }
 
   /** Also false for a session that does not exist yet. */
@@ -51,11 +69,25 @@ export class SenderBlocks {
 
   async closedFor(
     scope: TenantScope,
+    parsed: TriggerConfig,
     consumerKey: string | undefined,
     sessionId: string,
   ): Promise<SenderBlock | undefined> {
-    if (await this.isDenied(scope, consumerKey)) return 'denylist';
+    const refusal = await this.#refusalOf(scope, parsed, consumerKey);
+    if (refusal !== undefined) return refusal;
     return (await this.isTakenOver(scope, sessionId)) ? 'session' : undefined;
+  }
+
+  async #refusalOf(
+    scope: TenantScope,
+    parsed: TriggerConfig | undefined,
+    consumerKey: string | undefined,
+  ): Promise<Exclude<SenderBlock, 'session'> | undefined> {
+    if (await this.isDenied(scope, consumerKey)) return 'denylist';
+    const access = requestsOf(parsed)?.sender_access;
+    if (access === undefined || access.mode === 'any') return undefined;
+    const { allowed } = await checkSender(access, consumerKey, this.#memberFinder(scope));
+    return allowed ? undefined : 'sender_access';
   }
 
   #ask(scope: TenantScope): Question {

@@ -10,7 +10,7 @@ import type { MessageSealer } from '../messages/message-payload.js';
 import { type LiveTrigger, validSecrets } from '../triggers/live-triggers.js';
 import type { MailAddresses } from '../messages/mail-addresses.js';
 import type { EmailConfig } from '../triggers/config/email-config.js';
-import { mailOf, requestsOf } from '../triggers/types/registry.js';
+import { mailOf, requestsOf, type TriggerConfig } from '../triggers/types/registry.js';
 import { answerMail } from './mail-reply.js';
 import { deliveryContent, type DeliveryContent } from './delivery-content.js';
 import type { ClaimedDelivery } from './deliveries.store.js';
@@ -59,6 +59,7 @@ export type Attempted = AttemptResult & { readonly delayMs: number };
 
 interface RunningAttempt {
   readonly scope: TenantScope;
+  readonly parsed: TriggerConfig;
   readonly sessionId: string;
   readonly consumerKey: string | undefined;
   readonly stop: AbortController;
@@ -105,7 +106,7 @@ export class Attempts {
       const mail = mailOf(parsed);
       if (mail !== undefined && (content.mail !== undefined || execution.callback === undefined)) {
         const send = () => this.#mail(delivery, { trigger, config: mail }, content, mayBegin);
-        return { ...(await this.#whileOpen(scope, delivery, content, send)), delayMs: 0 };
+        return { ...(await this.#whileOpen(trigger, delivery, content, send)), delayMs: 0 };
       }
       const channel = requestsOf(parsed)?.channel;
       const nowMs = this.#parts.time.wallMs();
@@ -129,7 +130,7 @@ export class Attempts {
         const timeoutMs = Math.max(1, attemptMs - ageMs(time, claimed));
         return this.#fetchOnce(request, signal, timeoutMs, mayBegin);
       };
-      const result = await this.#whileOpen(scope, delivery, content, send);
+      const result = await this.#whileOpen(trigger, delivery, content, send);
       return { ...result, delayMs: execution.split_config.inter_chunk_delay_ms };
     } catch (error) {
       if (!mayBegin() && isUnsent(error)) throw new ClaimLost();
@@ -138,18 +139,18 @@ export class Attempts {
   }
 
   async #whileOpen(
-    scope: TenantScope,
+    { scope, parsed }: SendingTrigger,
     { session_id: sessionId }: ClaimedDelivery,
     { manual, consumerKey, error: failure }: DeliveryContent,
     send: (signal: AbortSignal) => Promise<AttemptResult>,
   ): Promise<AttemptResult> {
-    const running: RunningAttempt = { scope, sessionId, consumerKey, stop: new AbortController() };
+    const running: RunningAttempt = { scope, parsed, sessionId, consumerKey, stop: new AbortController() };
     // A failure tells the callback of its owner why there is no answer, which often is the block itself.
     if (manual || failure !== undefined) return send(running.stop.signal);
     // Registered before the check, so that a block set from now on is noticed.
     this.#running.add(running);
     try {
-      const closed = await this.#parts.senderBlocks.closedFor(scope, consumerKey, sessionId);
+      const closed = await this.#parts.senderBlocks.closedFor(scope, parsed, consumerKey, sessionId);
       if (closed !== undefined) throw new Unsendable(`Not sent: ${closed}.`);
       return await send(running.stop.signal);
     } catch (error) {
@@ -162,9 +163,9 @@ export class Attempts {
   /** `tenantId` null: all tenants. */
   #recheckBlocks(tenantId: string | null): void {
     for (const running of this.#running) {
-      const { scope, consumerKey, sessionId, stop } = running;
+      const { scope, parsed, consumerKey, sessionId, stop } = running;
       if (tenantId !== null && tenantId !== scope.tenantId) continue;
-      this.#parts.senderBlocks.closedFor(scope, consumerKey, sessionId).then(
+      this.#parts.senderBlocks.closedFor(scope, parsed, consumerKey, sessionId).then(
         (closed) => closed !== undefined && stop.abort(new Unsendable(`Broken off: ${closed}.`)),
         (error: unknown) => this.#parts.report('reading sender blocks for a running delivery', error),
       );

@@ -90,7 +90,7 @@ async function leftBehind(t: ExecutionContext, given: Given) {
   const runner = new InboxRunner({
     rows: messageRows(store),
     live: { get: async (id) => (id === triggerId ? live : undefined) },
-    senderBlocks: { isDenied: () => isDenied },
+    senderBlocks: { isRefused: async () => isDenied },
     turns: {
       runTurn: (order) => {
         ran.push(order.executionId);

@@ -267,9 +267,9 @@ export const claims = [
       {
         id: 'denied-sender-runs',
         rule: 'A sender that was denied while its message waited gets no turn.',
-        find: `    const { turn, record } = denied
+        find: `    const { turn, record } = isRefused
       ?`,
-        replace: `    const { turn, record } = denied && item.attempts < 0
+        replace: `    const { turn, record } = isRefused && item.attempts < 0
       ?`,
         tests: ['test/integration/automation/inbox-runner.test.ts'],
       },

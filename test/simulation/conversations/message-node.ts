@@ -94,7 +94,12 @@ export class MessageNode {
     const reads = tables.reads(transit);
     const seal = new MessageSealer(plain);
     const live = { get: async (id: string) => triggerOf(id) };
-    const senderBlocks = new SenderBlocks({ isDenied: () => false }, reads, time);
+    const senderBlocks = new SenderBlocks(
+      { isDenied: () => false },
+      reads,
+      time,
+      () => async () => undefined,
+    );
     const plainTexts = (_: unknown, text: string): string => text;
     const egress = receiver.egress(name, time, ignoresLook);
     const store = { ...noStore, close: async () => undefined };

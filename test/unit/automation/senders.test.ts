@@ -3,7 +3,7 @@ import { parseTriggerConfig } from '../../../src/automation/triggers/config/trig
 import type { WebhookConfig } from '../../../src/automation/triggers/config/webhook-config.js';
 import { messagesOf } from '../../../src/automation/intake/channels.js';
 import { consumerKeyOf, sessionOf } from '../../../src/automation/intake/sender-identity.js';
-import { checkSender } from '../../../src/automation/intake/sender-access.js';
+import { checkSender } from '../../../src/automation/messages/sender-access.js';
 import { derivedSessionId } from '../../../src/conversations/invocation/index.js';
 
 const agent = '6f0c1c7e-9d3a-4b52-8a51-0f6f8f1d2c3b';

@@ -77,7 +77,7 @@ function runner(
       ...given,
     },
     live: { get: async () => live },
-    senderBlocks: { isDenied: () => false },
+    senderBlocks: { isRefused: async () => false },
     turns: { runTurn, outcomeOf: async () => undefined, isKnown: async () => false },
     sender: { finish: () => Promise.reject(new Error('nothing ends')), announce: () => undefined },
     seal: sealer,

@@ -8,7 +8,7 @@ import type { CheckedMessage } from '../incoming-request.js';
 /** A message that a sender block stops, with what is known of it. */
 export interface BlockedMessage {
   readonly kind: 'blocked';
-  readonly by: SenderBlock | 'sender_access';
+  readonly by: SenderBlock;
   readonly incoming: Omit<CheckedMessage, 'query' | 'given'>;
   /** Undefined if the block applies before the question is read, or the message has none. */
   readonly query: string | undefined;
