@@ -87,7 +87,9 @@ test('an invalid cron line or zone, or one without a firing, is refused by field
 test('new rows of a table start conversations, once each, and existing rows do not', async (t) => {
   const { place, client } = await startShop(t);
   const node = await shared.tenant(t);
-  await client.query('create table visits (id bigint primary key, guest text, kind text)');
+  await client.query(
+    'create table visits (id bigint primary key, guest text, kind text, left_at timestamptz)',
+  );
   await client.query("insert into visits values (1, 'old', 'vip')");
   const made = await asOwner(node, 'POST', '/api/database-configs', {
     name: 'shop',
@@ -98,13 +100,16 @@ test('new rows of a table start conversations, once each, and existing rows do n
     database_config_id: made.json.data.id,
     table: 'public.visits',
     cursor_column: 'id',
-    filter: { kind: 'vip' },
+    filter: { kind: 'vip', left_at: null },
     poll_ms: 100,
     channel: 'visits',
     message_template: 'Guest {{ guest }} ({{ id }})',
   };
   const trigger = await createTrigger(node, config, 'db_event');
-  await client.query("insert into visits values (2, 'Ada', 'vip'), (3, 'Eve', 'other'), (5, 'Bob', 'vip')");
+  await client.query(
+    `insert into visits values (2, 'Ada', 'vip', null), (3, 'Eve', 'other', null), (5, 'Bob', 'vip', null),
+      (6, 'Gone', 'vip', now())`,
+  );
   const seen = async () =>
     (await executionsOf(node, trigger))
       .map(({ input_preview }) => String(input_preview))

@@ -351,5 +351,7 @@ test('null omits a setting, and stays in bodies that are sent unchanged', (t) =>
       },
     },
   );
-  t.deepEqual(withoutNulls({ execution: null }), {});
+  t.deepEqual(withoutNulls({ execution: null, filter: null }), {});
+  const filter = { deleted_at: null, kind: 'vip' };
+  t.deepEqual(withoutNulls({ filter }), { filter });
 });

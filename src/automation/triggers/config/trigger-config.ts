@@ -35,9 +35,10 @@ export function describedTypes() {
   });
 }
 
-/** Treats null settings as absent. In bodies that are sent verbatim, null stays a value. */
+/** Treats null settings as absent. In bodies that are sent verbatim, and for columns that a filter compares, null stays a value. */
 export function withoutNulls(given: JsonObject): JsonObject {
-  const config = mergePatch({}, given);
+  const filter = within(given, 'filter');
+  const config = { ...mergePatch({}, given), ...(filter === undefined ? {} : { filter }) };
   const written = within(given, 'execution');
   const run = within(config, 'execution');
   if (written === undefined || run === undefined) return config;
