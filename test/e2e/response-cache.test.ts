@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import {
   ask,
@@ -160,6 +161,10 @@ test.serial('errors and truncated answers are not cached', async (t) => {
   const node = await shared.tenant(t);
   server.script({ status: 400 }, { pieces: ['a', 'b'], cutAfter: 1 });
   t.is((await ask(node, { model, temperature: 0 })).status, 502);
+  t.is(framesOf(await ask(node, { model, temperature: 0, stream: true })).at(-1)?.error, 'provider_error');
+  // An imitator's: it has an empty finish reason in each chunk.
+  const torn = new URL('../../../test/fixtures/llm/compatible/empty-finish-reason-cut.sse', import.meta.url);
+  server.script({ garbage: readFileSync(torn, 'utf8') });
   t.is(framesOf(await ask(node, { model, temperature: 0, stream: true })).at(-1)?.error, 'provider_error');
   const whole = await ask(node, { model, temperature: 0 });
   t.is(whole.json.response, 'Hello world');

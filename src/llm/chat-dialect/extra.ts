@@ -28,12 +28,17 @@ export function chatExtra(
     Object.entries(written).filter(([key, value]) => !deltaKnown.has(key) && isSet(value)),
   );
   const root = Object.fromEntries(
-    (first || isSet(choice['finish_reason']) ? rootKept : [])
+    (first || isEnd(choice) ? rootKept : [])
       .map((key) => [key, chunk[key]] as const)
       .filter(([, value]) => isSet(value)),
   );
   if (!isSet(logprobs) && Object.keys(delta).length === 0 && Object.keys(root).length === 0) return undefined;
   return { type: 'chat_extra', delta, choice: isSet(logprobs) ? { logprobs } : {}, root };
+}
+
+/** Some imitators send an empty reason in each chunk. */
+function isEnd({ finish_reason: reason }: Readonly<Record<string, unknown>>): boolean {
+  return isSet(reason) && reason !== '';
 }
 
 function isSet(value: unknown): boolean {

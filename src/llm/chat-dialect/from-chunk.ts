@@ -77,9 +77,9 @@ export class ChatStreamReader implements StreamReader {
       const extra = chatExtra(raw, choice, first);
       if (extra !== undefined) out.push(extra);
       if (isRecord(choice.delta)) this.#readDelta(choice.delta, out);
-      const finish = text(choice.finish_reason);
-      // A finish reason beside an error is not a proper end.
-      if (finish !== undefined && !failed) this.#finish(finish, out);
+      // Some imitators send an empty reason in each chunk: it is none. One beside an error is not a proper end.
+      const finish = text(choice.finish_reason) ?? '';
+      if (finish !== '' && !failed) this.#finish(finish, out);
     }
     if (isRecord(raw['usage'])) {
       out.push({ type: 'usage', usage: withServiceTier(this.#dialect.toUsage(raw['usage']), raw) });
