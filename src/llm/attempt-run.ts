@@ -222,9 +222,9 @@ export class AttemptRun {
     else if (verdict === 'good') breakers.succeeded(model.vendor, credential.id);
     else if (verdict === 'bad') breakers.failed(model.vendor, credential.id, time.monotonicMs());
     else breakers.abstained(model.vendor, credential.id);
-    if (verdict === 'none') return;
+    if (verdict === 'none' && !isRefusedModel(report)) return;
     observations?.record(model.id, time.monotonicMs(), {
-      failed: verdict === 'bad',
+      failed: verdict !== 'good',
       ...(report.firstSignalMs !== undefined && { firstSignalMs: report.firstSignalMs }),
     });
   }
@@ -235,19 +235,25 @@ function isRefusedKey({ error, payer }: AttemptReport): boolean {
   return payer === 'platform' && (error?.failure === 'credential' || error?.failure === 'exhausted');
 }
 
+/** The platform's key may not use the model: automatic choices avoid the model, and the key stays. */
+function isRefusedModel({ error, payer }: AttemptReport): boolean {
+  return payer === 'platform' && error?.failure === 'model_refused';
+}
+
 function outcomeOf(error: VendorError | undefined): AttemptOutcome {
   if (error === undefined) return 'completed';
   if (error.failure === 'cancelled') return 'cancelled';
   return error.failure === 'timeout' ? 'timeout' : 'failed';
 }
 
-/** The outcome for the vendor's breaker. A bad request or a caller that left has none. */
+/** The outcome for the vendor's breaker. A bad request, a refused model or a caller that left has none. */
 function verdictOf(report: AttemptReport): 'good' | 'bad' | 'none' {
   switch (report.error?.failure) {
     case undefined:
       return 'good';
     case 'cancelled':
     case 'request':
+    case 'model_refused':
     case 'context_overflow':
     case 'policy':
     case 'unavailable':

@@ -8,6 +8,10 @@ import { beginningOf, jsonWebToken, keyShapes } from '../kernel/key-shapes.js';
 export type FailureClass =
   /** 401, 402, 403: this credential is refused; another one may work. */
   | 'credential'
+  /**
+   * This credential may not use this model, or not today; it may use others, and another credential may use this one.
+   */
+  | 'model_refused'
   /** The account's credit is used up; waiting does not help. */
   | 'exhausted'
   /** Too many requests; wait as told. */

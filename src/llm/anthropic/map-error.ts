@@ -58,6 +58,7 @@ function classOf(
   const named = type !== undefined && Object.hasOwn(known, type) ? known[type] : undefined;
   const failure = named ?? byStatus ?? 'overload';
   if (failure !== 'request') return failure;
+  if (type === 'not_found_error' && /^model\b/i.test(message)) return 'model_refused';
   if (/credit balance is too low/i.test(message)) return 'exhausted';
   return speaksOfContextOverflow(message) ? 'context_overflow' : 'request';
 }

@@ -21,13 +21,21 @@ const byCode: Readonly<Record<string, FailureClass>> = {
   content_policy_violation: 'policy',
   content_filter: 'policy',
   invalid_prompt: 'policy',
-  model_not_found: 'request',
+  model_not_found: 'model_refused',
   invalid_request_error: 'request',
   server_error: 'overload',
   internal_error: 'overload',
   overloaded_error: 'overload',
   service_unavailable: 'overload',
 };
+
+/** Classes that a name tells and no status does. */
+const moreExact: ReadonlySet<FailureClass> = new Set([
+  'exhausted',
+  'context_overflow',
+  'policy',
+  'model_refused',
+]);
 
 /** Maps an error status. */
 export function mapChatError(vendor: string, reply: ErrorReply): VendorError {
@@ -97,7 +105,7 @@ const noFacts: ErrorFacts = {
 function classOf(error: ErrorFacts, status: number, retryAfter: number | undefined): FailureClass {
   const named = lookUp(error.code) ?? lookUp(error.type);
   const byStatus = failureByStatus(status);
-  if (named === 'exhausted' || named === 'context_overflow' || named === 'policy') return named;
+  if (named !== undefined && moreExact.has(named)) return named;
   if (error.moderated) return 'policy';
   // An aggregator's 402 with a retry time is a temporary limit, not an empty account.
   if (status === 402 && retryAfter !== undefined) return 'rate';

@@ -57,19 +57,20 @@ function classOf(
   // This vendor reports a bad key as an invalid argument.
   const reason = details.some((detail) => detail['reason'] === 'API_KEY_INVALID');
   if (reason || /api key (not valid|expired)/i.test(message)) return 'credential';
-  if (isDailyQuota(details)) return 'exhausted';
+  const daily = dailyQuotas(details);
+  // The other models of the project have a quota of their own.
+  if (daily.length > 0) return daily.every((id) => /PerModel/.test(id)) ? 'model_refused' : 'exhausted';
   const named = name !== undefined && Object.hasOwn(byStatusName, name) ? byStatusName[name] : undefined;
   const failure = named ?? (status === undefined ? 'overload' : failureByStatus(status));
   return failure === 'request' && speaksOfContextOverflow(message) ? 'context_overflow' : failure;
 }
 
-/** A retry cannot outwait a daily quota. */
-function isDailyQuota(details: Details): boolean {
-  return details.some(
-    (detail) =>
-      Array.isArray(detail['violations']) &&
-      detail['violations'].some((each) => isRecord(each) && /PerDay/.test(text(each['quotaId']) ?? '')),
-  );
+/** The names of the daily quotas that are used up. A retry cannot outwait one. */
+function dailyQuotas(details: Details): readonly string[] {
+  return details
+    .flatMap(({ violations }): readonly unknown[] => (Array.isArray(violations) ? violations : []))
+    .map((each) => (isRecord(each) ? (text(each['quotaId']) ?? '') : ''))
+    .filter((id) => id.includes('PerDay'));
 }
 
 /** RetryInfo: `{"retryDelay": "34.07s"}`. */

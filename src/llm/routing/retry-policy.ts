@@ -63,6 +63,8 @@ export function decideNext(failure: Failure): Decision {
       );
     case 'context_overflow':
       return failure.mayEnlarge ? (switchTo(failure, largerWindow) ?? stop) : stop;
+    // Another key of the same model comes first in the plan.
+    case 'model_refused':
     case 'unavailable':
       return switchTo(failure, anyOther) ?? stop;
     case 'rate':

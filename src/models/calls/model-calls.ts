@@ -346,8 +346,15 @@ function budgetsOf(
   return budgets;
 }
 
+/** An own key that may not use the model is refused for this call as much as one that is wrong. */
+const refusalsOfKeys: ReadonlySet<VendorError['failure']> = new Set([
+  'credential',
+  'exhausted',
+  'model_refused',
+]);
+
 function refusalOf({ error, attempts }: CallOutcome, { tierRefusalOf }: ChosenTargets): PlatformError {
-  const ownKeyRefused = error?.failure === 'credential' || error?.failure === 'exhausted';
+  const ownKeyRefused = error !== undefined && refusalsOfKeys.has(error.failure);
   const last = attempts.at(-1);
   const tierRefusal =
     ownKeyRefused && last?.payer === 'tenant' ? tierRefusalOf(last.target.model) : undefined;

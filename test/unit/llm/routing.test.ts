@@ -190,6 +190,13 @@ test('the next step after a failure depends on its class', (t) => {
   const leftOut = { isOpen: () => true };
   t.deepEqual(decide('credential', leftOut), { kind: 'switch', index: 1 }, 'there is nobody else to ask');
   t.deepEqual(decide('unavailable', leftOut), stop);
+  t.deepEqual(decide('model_refused'), { kind: 'switch', index: 1 }, 'another key may use the model');
+  t.deepEqual(
+    decide('model_refused', { index: 1 }),
+    { kind: 'switch', index: 2 },
+    'and this key another one',
+  );
+  t.deepEqual(decide('model_refused', { index: 2 }), stop);
   t.deepEqual(decide('rate'), { kind: 'switch', index: 1 });
   t.deepEqual(decide('rate', { index: 1 }), { kind: 'switch', index: 2 });
   t.deepEqual(decide('rate', { index: 2 }, { retryAfterMs: 700 }), { kind: 'retry', afterMs: 700 });

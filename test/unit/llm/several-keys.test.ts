@@ -1,5 +1,13 @@
 import test from 'ava';
-import { CircuitBreakers, KeyLoads, type VendorError, VendorKeys } from '../../../src/llm/index.js';
+import {
+  CircuitBreakers,
+  KeyLoads,
+  Observations,
+  type VendorError,
+  VendorKeys,
+} from '../../../src/llm/index.js';
+import { systemTime } from '../../../cluster/index.js';
+import { breakerLimits } from '../../../src/llm/routing/circuit-breakers.js';
 import { call, credential, target } from '../../support/servers/vendors/call-harness.js';
 import { OpenAiServer } from '../../support/servers/vendors/openai-server.js';
 
@@ -64,4 +72,37 @@ test("a tenant's own key that is refused is not left out: its owner is to see it
   t.true(breakers.admits('openai', 'own', 1e9));
   const { outcome } = await call([own], { ports: { breakers } });
   t.is(outcome.error?.failure, 'credential');
+});
+
+test('a key that may not use one model stays in use for the others', async (t) => {
+  const server = await new OpenAiServer().start();
+  t.teardown(() => server.stop());
+  const error = {
+    message: 'Project p does not have access to model `gpt-4.1`',
+    type: 'invalid_request_error',
+    code: 'model_not_found',
+  };
+  server.errorBody = () => ({ error });
+  server.decide = ({ body }) => (body['model'] === 'gpt-4.1' ? { status: 403 } : undefined);
+  const refused = target('openai.gpt-4.1', server);
+  const allowed = target('openai.gpt-4.1-mini', server);
+  const breakers = new CircuitBreakers();
+  const observations = new Observations();
+  const told: string[] = [];
+  const ports = {
+    breakers,
+    observations,
+    onKeyRefused: ({ id }: { readonly id: string }) => void told.push(id),
+  };
+  for (let round = 0; round < breakerLimits.failuresMax; round += 1) {
+    const alone = await call([refused], { ports });
+    t.is(alone.outcome.error?.failure, 'model_refused');
+  }
+  const chain = await call([refused, allowed], { ports });
+  t.is(chain.answer.text, 'Hello world', chain.outcome.error?.message);
+  t.is((await call([allowed], { ports })).answer.text, 'Hello world');
+  t.deepEqual([...breakers.open(0)], []);
+  t.deepEqual(told, []);
+  const seen = observations.of(refused.model.id, systemTime.monotonicMs());
+  t.true(seen.failureRate > 0.3, 'automatic choices avoid the model');
 });

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { adaptersByVendor, VendorError, type FailureClass } from '../../../src/llm/index.js';
+import { bedrockAdapter } from '../../../src/llm/clouds/bedrock/adapter.js';
 import { platformFailure } from '../../../src/models/calls/platform-failure.js';
 
 const adapters = adaptersByVendor([]);
@@ -28,7 +29,14 @@ const cases: readonly Case[] = [
   ],
   ['openai', 400, chatError('content_policy_violation'), 'policy'],
   ['openai', 400, chatError('unsupported_parameter'), 'request'],
-  ['openai', 404, chatError('model_not_found'), 'request'],
+  [
+    'openai',
+    403,
+    chatError('model_not_found', 'Project p does not have access to model `m`'),
+    'model_refused',
+  ],
+  ['openai', 404, chatError('model_not_found'), 'model_refused'],
+  ['openai', 404, chatError(null, 'no such file'), 'request'],
   ['openai', 408, chatError(null), 'overload'],
   ['openai', 409, chatError(null), 'overload'],
   ['openai', 500, chatError(null, 'oops', 'server_error'), 'overload'],
@@ -54,6 +62,8 @@ const cases: readonly Case[] = [
   ['anthropic', 400, claudeError('invalid_request_error'), 'request'],
   ['anthropic', 401, claudeError('authentication_error'), 'credential'],
   ['anthropic', 402, claudeError('billing_error'), 'exhausted'],
+  ['anthropic', 404, claudeError('not_found_error', 'model: claude-9'), 'model_refused'],
+  ['anthropic', 404, claudeError('not_found_error', 'no such file'), 'request'],
   ['anthropic', 413, claudeError('request_too_large'), 'request'],
   ['anthropic', 429, claudeError('rate_limit_error'), 'rate', { 'retry-after': '5' }],
   ['anthropic', 504, claudeError('timeout_error'), 'overload'],
@@ -79,6 +89,24 @@ const cases: readonly Case[] = [
     geminiError(429, 'RESOURCE_EXHAUSTED', 'x', [{ violations: [{ quotaId: 'RequestsPerDayPerProject' }] }]),
     'exhausted',
   ],
+  [
+    'google',
+    429,
+    geminiError(429, 'RESOURCE_EXHAUSTED', 'a model', [
+      { violations: [{ quotaId: 'GenerateRequestsPerDayPerProjectPerModel-FreeTier' }] },
+    ]),
+    'model_refused',
+  ],
+  [
+    'google',
+    429,
+    geminiError(429, 'RESOURCE_EXHAUSTED', 'all models', [
+      {
+        violations: [{ quotaId: 'RequestsPerDayPerProjectPerModel' }, { quotaId: 'TokensPerDayPerProject' }],
+      },
+    ]),
+    'exhausted',
+  ],
   ['google', 503, geminiError(503, 'UNAVAILABLE'), 'overload'],
   ['google', 500, [geminiError(500, 'INTERNAL')], 'overload'],
 ];
@@ -93,6 +121,43 @@ function mapped(
   if (adapter === undefined) throw new Error(vendor);
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   return adapter.mapError({ status, headers, body: text, nowMs: Date.parse('2026-11-01T00:00:00Z') });
+}
+
+const bedrock = bedrockAdapter('bedrock');
+const bedrockCases: readonly (readonly [number, string, string, FailureClass])[] = [
+  [
+    403,
+    'AccessDeniedException',
+    "You don't have access to the model with the specified model ID.",
+    'model_refused',
+  ],
+  [
+    403,
+    'AccessDeniedException',
+    'User: arn:aws:iam::1:user/u is not authorized to perform: bedrock:InvokeModel on resource: arn:aws:bedrock:eu-west-1::foundation-model/m',
+    'model_refused',
+  ],
+  [
+    403,
+    'AccessDeniedException',
+    'Authentication failed: Please make sure your API Key is valid.',
+    'credential',
+  ],
+  [
+    403,
+    'UnrecognizedClientException',
+    'The security token included in the request is invalid.',
+    'credential',
+  ],
+  [404, 'ResourceNotFoundException', 'This model version has reached the end of its life.', 'model_refused'],
+];
+
+for (const [status, type, message, failure] of bedrockCases) {
+  test(`bedrock: ${type} with ${message.slice(0, 60)} is ${failure}`, (t) => {
+    const headers = { 'x-amzn-errortype': `${type}:http://internal.amazon.com/` };
+    const reply = { status, headers, body: JSON.stringify({ message }), nowMs: 0 };
+    t.is(bedrock.mapError(reply).failure, failure);
+  });
 }
 
 for (const [vendor, status, body, failure, headers] of cases) {

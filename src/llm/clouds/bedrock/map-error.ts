@@ -20,7 +20,8 @@ const byType: Readonly<Record<string, FailureClass>> = {
   internalserverexception: 'overload',
   serviceunavailableexception: 'overload',
   validationexception: 'request',
-  resourcenotfoundexception: 'request',
+  // The only resource that a request names is its model.
+  resourcenotfoundexception: 'model_refused',
 };
 
 export function mapBedrockError(vendor: string, reply: ErrorReply): VendorError {
@@ -54,5 +55,14 @@ function messageIn(body: unknown): string | undefined {
 function classOf(type: string | undefined, message: string): FailureClass | undefined {
   const key = (type ?? '').toLowerCase();
   const failure = Object.hasOwn(byType, key) ? byType[key] : undefined;
+  // The same type for a key that is wrong and for one that may not use the model.
+  if (failure === 'credential' && key === 'accessdeniedexception' && speaksOfModel(message)) {
+    return 'model_refused';
+  }
   return failure === 'request' && speaksOfContextOverflow(message) ? 'context_overflow' : failure;
+}
+
+/** By name, or as the resource of a policy of the account. */
+function speaksOfModel(message: string): boolean {
+  return /\bmodels?\b|\b(foundation-model|inference-profile)\//i.test(message);
 }
