@@ -18,9 +18,9 @@ export function passedChatBody(
     const given = body[bound];
     if (typeof given === 'number') body[bound] = Math.min(given, model.maxOutputTokens);
   }
-  if (dialect.maxTokensField === 'max_tokens' && body['max_completion_tokens'] !== undefined) {
-    // The newer name is OpenAI's alone.
-    body['max_tokens'] = body['max_completion_tokens'];
+  if (dialect.maxTokensField === 'max_tokens') {
+    // The newer name is OpenAI's alone. Without a value it is no bound, and the older one stays.
+    if (typeof body['max_completion_tokens'] === 'number') body['max_tokens'] = body['max_completion_tokens'];
     delete body['max_completion_tokens'];
   }
   if (request.stream && dialect.asksForUsage) {
