@@ -147,6 +147,15 @@ for (const stream of [true, false]) {
   });
 }
 
+test('a streamed call of a tool without parameters has an empty object as its arguments', async (t) => {
+  const server = await started(t, new BedrockServer());
+  const [vendor] = vendorsOf({ ...bedrockAt(server), credentials: { api_key: { env: 'AZURE_KEY' } } });
+  if (vendor === undefined) throw new Error('there is one');
+  server.script({ toolCalls: [{ id: 'call_a', name: 'now', args: [''] }] });
+  const { answer } = await run(vendor, { ...conversation, stream: true });
+  t.like(answer.toolCalls[0], { id: 'call_a', name: 'now', arguments: '{}' });
+});
+
 test('marks of the prompt cache follow what they keep, and exact budgets of thoughts are sent', async (t) => {
   const server = await started(t, new BedrockServer());
   const [vendor] = vendorsOf({ ...bedrockAt(server), credentials: { api_key: { env: 'AZURE_KEY' } } });

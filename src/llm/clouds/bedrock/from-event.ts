@@ -8,7 +8,7 @@ import { bedrockUsage } from './usage.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 type Block =
-  | { readonly kind: 'tool'; readonly index: number }
+  | { readonly kind: 'tool'; readonly index: number; wrote: boolean }
   | { readonly kind: 'thinking'; signature: string };
 
 const blocksMax = 4096;
@@ -96,7 +96,7 @@ export class ConverseStreamReader implements StreamReader {
       return;
     }
     const index = this.#toolCount++;
-    this.#add(integer(body['contentBlockIndex']) ?? index, { kind: 'tool', index }, out);
+    this.#add(integer(body['contentBlockIndex']) ?? index, { kind: 'tool', index, wrote: false }, out);
     const id = text(tool['toolUseId']) ?? `call_${index}`;
     out.push({ type: 'tool_call_start', index, id, name: text(tool['name']) ?? '' });
   }
@@ -116,8 +116,13 @@ export class ConverseStreamReader implements StreamReader {
 
   #growTool(at: number, input: string, out: ReplyItem[]): void {
     const block = this.#blocks.get(at);
-    if (block?.kind === 'tool') out.push({ type: 'tool_call_arguments', index: block.index, text: input });
-    else out.push(this.#nonsense('arguments for a tool call that it did not begin'));
+    if (block?.kind !== 'tool') {
+      out.push(this.#nonsense('arguments for a tool call that it did not begin'));
+      return;
+    }
+    if (input === '') return;
+    block.wrote = true;
+    out.push({ type: 'tool_call_arguments', index: block.index, text: input });
   }
 
   #growThought(at: number, thought: Fields, out: ReplyItem[]): void {
@@ -139,8 +144,11 @@ export class ConverseStreamReader implements StreamReader {
   #closeBlock(at: number, out: ReplyItem[]): void {
     const block = this.#blocks.get(at);
     this.#blocks.delete(at);
-    if (block?.kind === 'tool') out.push({ type: 'tool_call_end', index: block.index });
-    else if (block !== undefined) {
+    if (block?.kind === 'tool') {
+      // A call of a tool without parameters has no argument pieces, or empty ones.
+      if (!block.wrote) out.push({ type: 'tool_call_arguments', index: block.index, text: '{}' });
+      out.push({ type: 'tool_call_end', index: block.index });
+    } else if (block !== undefined) {
       out.push({ type: 'thinking_end', signature: block.signature === '' ? undefined : block.signature });
     }
   }
