@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { AttemptOutcome, AttemptReport, AttemptStart } from './attempt-report.js';
 import type { Call, CallDeadline, CallLimits, CallPorts } from './call-ports.js';
 import { isSignal, type LlmEvent, type ReplyItem } from './contract.js';
@@ -9,6 +10,8 @@ import { zeroUsage, type Usage } from './usage.js';
 import { VendorError } from './vendor-error.js';
 
 const excerptChars = 400;
+/** Enough that no two attempts share them, and few enough for vendors that take ids of 40 characters. */
+const attemptCharsOfId = 24;
 
 /** One attempt: opens it, emits its events, and reports its result whatever happens. */
 export class AttemptRun {
@@ -150,7 +153,13 @@ export class AttemptRun {
       default:
     }
     if (!this.#signalled && isSignal(item)) this.#signalled = true;
-    this.#held.push(item);
+    this.#held.push(item.type === 'tool_call_start' && item.id === '' ? this.#named(item) : item);
+  }
+
+  /** Imitators give their calls no ids. No other attempt has these, so they differ between the rounds of a conversation. */
+  #named(start: Extract<LlmEvent, { type: 'tool_call_start' }>): LlmEvent {
+    const attempt = hash('sha256', this.#start.attemptId, 'hex').slice(0, attemptCharsOfId);
+    return { ...start, id: `call_${attempt}_${start.index}` };
   }
 
   #weigh(text: string): void {

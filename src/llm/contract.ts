@@ -250,6 +250,7 @@ export type LlmEvent =
   | {
       readonly type: 'tool_call_start';
       readonly index: number;
+      /** Empty from an adapter whose vendor gave none; callers get one that is unique within the conversation. */
       readonly id: string;
       readonly name: string;
       readonly signature?: string;

@@ -135,7 +135,7 @@ export class AnthropicStreamReader implements StreamReader {
         return { kind: 'text' };
       case 'tool_use': {
         const index = this.#toolCount++;
-        const id = text(block.id) ?? `call_${index}`;
+        const id = text(block.id) ?? '';
         out.push({ type: 'tool_call_start', index, id, name: text(block.name) ?? '' });
         const whole = isRecord(block.input) && Object.keys(block.input).length > 0;
         if (whole) {

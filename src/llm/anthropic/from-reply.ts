@@ -54,7 +54,7 @@ function readBlock(block: Loose<ContentBlock>, index: number, out: ReplyItem[]):
         {
           type: 'tool_call_start',
           index,
-          id: text(block.id) ?? `call_${index}`,
+          id: text(block.id) ?? '',
           name: text(block.name) ?? '',
         },
         { type: 'tool_call_arguments', index, text: JSON.stringify(block.input ?? {}) },

@@ -7,6 +7,7 @@ import type { SseEvent, StreamReader } from '../vendor.js';
 import type { ChatDialect } from './dialect.js';
 import { chatExtra } from './extra.js';
 import { mapChatErrorObject } from './map-error.js';
+import { readContent } from './read-content.js';
 import { withServiceTier } from './usage.js';
 import { chatStopReason } from './map-stop-reason.js';
 
@@ -112,8 +113,7 @@ export class ChatStreamReader implements StreamReader {
 
   #readDelta(delta: Delta & Readonly<Record<string, unknown>>, out: ReplyItem[]): void {
     this.#dialect.readExtra?.(delta, out);
-    const content = text(delta.content);
-    if (content !== undefined && content !== '') out.push({ type: 'content', text: content });
+    readContent(delta.content, out);
     const refusal = text(delta.refusal);
     if (refusal !== undefined && refusal !== '') {
       this.#refused = true;
@@ -150,9 +150,9 @@ export class ChatStreamReader implements StreamReader {
       return undefined;
     }
     const index = this.#callCount++;
-    const opened = { index, id: id === '' ? `call_${index}` : id };
+    const opened = { index, id };
     this.#calls.set(vendorIndex, opened);
-    out.push({ type: 'tool_call_start', index, id: opened.id, name });
+    out.push({ type: 'tool_call_start', index, id, name });
     return opened;
   }
 

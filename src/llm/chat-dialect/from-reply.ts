@@ -6,6 +6,7 @@ import type { ChatDialect } from './dialect.js';
 import { toolCallsMax } from './from-chunk.js';
 import { mapChatErrorObject } from './map-error.js';
 import { chatStopReason } from './map-stop-reason.js';
+import { readContent } from './read-content.js';
 import { withServiceTier } from './usage.js';
 
 /** Converts a whole reply to the items of a stream. */
@@ -42,10 +43,9 @@ function readMessage(
   out: ReplyItem[],
 ): { toolCall: boolean; refusal: boolean } {
   dialect.readExtra?.(message, out);
-  const content = text(message.content) ?? '';
+  readContent(message.content, out);
   const refusal = text(message.refusal) ?? '';
-  if (content !== '') out.push({ type: 'content', text: content });
-  if (refusal !== '') out.push({ type: 'content', text: refusal });
+  if (refusal !== '') out.push({ type: 'content', text: refusal, refusal: true });
   const calls = list(message.tool_calls);
   if (calls.length > toolCallsMax) {
     const error = new VendorError('nonsense', `more than ${toolCallsMax} tool calls in one answer`, {
@@ -59,7 +59,7 @@ function readMessage(
       {
         type: 'tool_call_start',
         index,
-        id: text(call.id) ?? `call_${index}`,
+        id: text(call.id) ?? '',
         name: text(call.function?.name) ?? '',
       },
       {

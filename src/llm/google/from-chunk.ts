@@ -93,7 +93,7 @@ export class GeminiStreamReader implements StreamReader {
     if (signature !== undefined) out.push({ type: 'content_signature', signature });
   }
 
-  /** Tool calls arrive whole. A missing id is generated, unique within the conversation. */
+  /** Tool calls arrive whole. A missing id is made of the answer's, which no other answer of the conversation has. */
   #readCall(
     call: NonNullable<Loose<Part>['functionCall']>,
     signature: string | undefined,
@@ -108,7 +108,7 @@ export class GeminiStreamReader implements StreamReader {
       {
         type: 'tool_call_start',
         index,
-        id: text(call.id) ?? `call_${this.#responseId}_${index}`,
+        id: text(call.id) ?? (this.#responseId === '' ? '' : `call_${this.#responseId}_${index}`),
         name: text(call.name) ?? '',
         ...(signature !== undefined && { signature }),
       },

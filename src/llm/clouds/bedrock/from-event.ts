@@ -97,7 +97,7 @@ export class ConverseStreamReader implements StreamReader {
     }
     const index = this.#toolCount++;
     this.#add(integer(body['contentBlockIndex']) ?? index, { kind: 'tool', index, wrote: false }, out);
-    const id = text(tool['toolUseId']) ?? `call_${index}`;
+    const id = text(tool['toolUseId']) ?? '';
     out.push({ type: 'tool_call_start', index, id, name: text(tool['name']) ?? '' });
   }
 

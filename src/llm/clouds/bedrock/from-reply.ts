@@ -29,7 +29,7 @@ export function fromConverseReply(vendor: string, body: unknown, out: ReplyItem[
 }
 
 function pushTool(index: number, tool: Fields, out: ReplyItem[]): void {
-  const id = text(tool['toolUseId']) ?? `call_${index}`;
+  const id = text(tool['toolUseId']) ?? '';
   out.push({ type: 'tool_call_start', index, id, name: text(tool['name']) ?? '' });
   out.push({ type: 'tool_call_arguments', index, text: JSON.stringify(tool['input'] ?? {}) });
   out.push({ type: 'tool_call_end', index });

@@ -1,5 +1,5 @@
 import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
-import { chatFinishReason, toChatUsage, type ReplyHead } from './to-reply.js';
+import { chatFinishReason, chunkUsage, type ReplyHead } from './to-reply.js';
 import { type LlmEvent, type Usage, zeroUsage } from '../../../llm/index.js';
 
 type Extra = Extract<LlmEvent, { type: 'chat_extra' }>;
@@ -100,7 +100,7 @@ export class ChatFrames {
   }
 
   #usageChunk(): string {
-    return `${this.#head}"choices":[],"usage":${JSON.stringify(toChatUsage(this.#usage))}}\n\n`;
+    return `${this.#head}"choices":[],"usage":${JSON.stringify(chunkUsage(this.#usage))}}\n\n`;
   }
 }
 
