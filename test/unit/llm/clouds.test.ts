@@ -6,8 +6,6 @@ import {
 } from '@aws-sdk/client-bedrock-runtime';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import test, { type ExecutionContext } from 'ava';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import {
   builtInModels,
   Catalogue,
@@ -21,11 +19,6 @@ import { call } from '../../support/servers/vendors/call-harness.js';
 import { BedrockServer } from '../../support/servers/vendors/bedrock-server.js';
 import { OpenAiServer } from '../../support/servers/vendors/openai-server.js';
 import type { VendorServer } from '../../support/servers/vendors/vendor-server.js';
-import {
-  ServiceAccount,
-  VertexClaudeServer,
-  VertexGeminiServer,
-} from '../../support/servers/vendors/vertex-server.js';
 
 const secrets: Record<string, string> = {
   AZURE_KEY: 'azure-planted-0001',
@@ -245,97 +238,6 @@ for (const version of [undefined, '2024-10-21']) {
     );
   });
 }
-
-/** A token service on loopback. */
-async function tokenService(t: ExecutionContext, account: ServiceAccount): Promise<string> {
-  const server = createServer((request, response) => {
-    const read = async (): Promise<void> => {
-      let body = '';
-      for await (const chunk of request) body += String(chunk);
-      const token = await account.tokenFor(body, address);
-      response.writeHead(token === undefined ? 400 : 200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify(token ?? { error: 'invalid_grant' }));
-    };
-    read().catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => new Promise<void>((resolve) => server.close(() => resolve())));
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
-  return address;
-}
-
-async function vertexAt(
-  t: ExecutionContext,
-  publisher: 'google' | 'anthropic',
-  server: VendorServer,
-  account: ServiceAccount,
-): Promise<CloudVendor> {
-  const reference = `${publisher}-${t.title}`;
-  secrets[reference] = account.keyFile(await tokenService(t, account));
-  const [vendor] = vendorsOf({
-    name: 'vertex',
-    kind: 'vertex',
-    publisher,
-    project: 'project-1',
-    location: 'europe-west4',
-    address: server.origin,
-    credentials: { service_account: { file: reference } },
-    models: [publisher === 'google' ? 'gemini-2.5-pro' : 'claude-sonnet-4-5@20250929'],
-  });
-  if (vendor === undefined) throw new Error('there is one');
-  return vendor;
-}
-
-for (const stream of [true, false]) {
-  test(`Vertex AI answers with the models of both publishers (${stream ? 'streamed' : 'whole'})`, async (t) => {
-    for (const publisher of ['google', 'anthropic'] as const) {
-      const account = new ServiceAccount();
-      const server = await started(
-        t,
-        publisher === 'google' ? new VertexGeminiServer() : new VertexClaudeServer(),
-      );
-      const vendor = await vertexAt(t, publisher, server, account);
-      const first = await run(vendor, { stream });
-      t.is(first.answer.text, 'Hello world', first.outcome.error?.message);
-      const many = await Promise.all([run(vendor, { stream }), run(vendor, { stream })]);
-      t.true(many.every(({ answer }) => answer.text === 'Hello world'));
-      t.is(account.tokens.size, 1, 'one token serves all calls until it ends');
-      t.is(server.requests[0]?.key, 'ya29.token-1');
-      account.expiresInSeconds = 30;
-    }
-  });
-}
-
-test('calls that begin together fetch one token, and a token near its end is renewed', async (t) => {
-  const account = new ServiceAccount();
-  account.expiresInSeconds = 30;
-  const server = await started(t, new VertexGeminiServer());
-  const vendor = await vertexAt(t, 'google', server, account);
-  await Promise.all([run(vendor), run(vendor), run(vendor)]);
-  t.is(account.tokens.size, 1);
-  await run(vendor);
-  t.is(account.tokens.size, 2);
-});
-
-test('an account without a token is the credential’s failure, told without the key', async (t) => {
-  const account = new ServiceAccount();
-  const server = await started(t, new VertexGeminiServer());
-  secrets['wrong'] = new ServiceAccount().keyFile(await tokenService(t, account));
-  const [vendor] = vendorsOf({
-    name: 'vertex',
-    kind: 'vertex',
-    project: 'project-1',
-    location: 'europe-west4',
-    address: server.origin,
-    credentials: { service_account: { file: 'wrong' } },
-    models: ['gemini-2.5-pro'],
-  });
-  if (vendor === undefined) throw new Error('there is one');
-  const { outcome } = await run(vendor);
-  t.is(outcome.error?.failure, 'credential');
-  t.false(JSON.stringify(outcome.error).includes('PRIVATE KEY'));
-  t.is(server.requests.length, 0);
-});
 
 test('a vendors file that cannot be used is refused with its place', (t) => {
   const server = { baseUrl: 'http://127.0.0.1:1' } as BedrockServer;

@@ -5,6 +5,7 @@ import { googleAdapter } from '../../google/adapter.js';
 import { mapGeminiError } from '../../google/map-error.js';
 import { isRecord, parseJson, text } from '../../reply-json.js';
 import type { ErrorReply, VendorAdapter, VendorModel, VendorRequest } from '../../vendor.js';
+import { vertexEmbeddings } from './embeddings.js';
 
 export const publishers = ['google', 'anthropic'] as const;
 export type Publisher = (typeof publishers)[number];
@@ -20,6 +21,7 @@ function geminiOnVertex(vendor: string): VendorAdapter {
       return { path: path.replace(/^\/v1beta\/models\//, '/publishers/google/models/'), body };
     },
     authorization: () => ({}),
+    embeddings: vertexEmbeddings(vendor),
   };
 }
 

@@ -271,6 +271,7 @@ export function promptTokens(seen: SeenRequest): number {
     body['contents'],
     body['systemInstruction'],
     body['input'],
+    body['instances'],
     contents,
   ]);
   return texts.join(' ').split(/\s+/).filter(Boolean).length;

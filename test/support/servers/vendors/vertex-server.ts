@@ -27,8 +27,10 @@ export class ServiceAccount {
     const form = new URLSearchParams(body);
     if (form.get('grant_type') !== 'urn:ietf:params:oauth:grant-type:jwt-bearer') return undefined;
     const key = createPublicKey(this.#keys.publicKey.export({ type: 'spki', format: 'pem' }));
-    const { payload } = await jwtVerify(form.get('assertion') ?? '', key, { issuer: this.email, audience });
-    if (payload['scope'] !== 'https://www.googleapis.com/auth/cloud-platform') return undefined;
+    const stated = jwtVerify(form.get('assertion') ?? '', key, { issuer: this.email, audience });
+    // A statement with another signature, as of another account, is refused.
+    const verified = await stated.catch(() => undefined);
+    if (verified?.payload['scope'] !== 'https://www.googleapis.com/auth/cloud-platform') return undefined;
     const token = `ya29.token-${this.tokens.size + 1}`;
     this.tokens.add(token);
     return { access_token: token, expires_in: this.expiresInSeconds, token_type: 'Bearer' };
@@ -44,7 +46,26 @@ export class VertexGeminiServer extends GeminiServer {
   }
 
   override refusalOf(seen: SeenRequest): Script | undefined {
+    if (/:(batchE|e)mbedContents?$/.test(seen.path))
+      return { status: 404, message: 'There is no such method.' };
     return isOf(seen, 'google') ? super.refusalOf(seen) : refused;
+  }
+
+  /** Vectors, each of which begins with its number. */
+  override whole(script: Script, seen: SeenRequest): unknown {
+    if (!seen.path.endsWith(':predict')) return super.whole(script, seen);
+    const { instances, parameters } = seen.body as {
+      instances: { content: string }[];
+      parameters?: { outputDimensionality?: number };
+    };
+    const length = parameters?.outputDimensionality ?? 4;
+    const predictions = instances.map(({ content }, index) => ({
+      embeddings: {
+        statistics: { truncated: false, token_count: content.split(/\s+/).length },
+        values: Array.from({ length }, (_, at) => (at === 0 ? index : 0.25)),
+      },
+    }));
+    return { predictions, metadata: { billableCharacterCount: 12 } };
   }
 }
 
