@@ -1,5 +1,6 @@
 import { request } from 'undici';
 import { isRecord, parseJson } from './reply-json.js';
+import { unsignable } from './unsignable.js';
 import { VendorError } from './vendor-error.js';
 import type { RequestSigner, UnsignedRequest, VendorAdapter } from './vendor.js';
 
@@ -65,8 +66,7 @@ async function signed(signer: RequestSigner, unsigned: UnsignedRequest, vendor: 
   try {
     return { ...unsigned.headers, ...(await signer(unsigned)) };
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : 'no reason was given';
-    throw new VendorError('credential', `the request could not be signed: ${reason}`, { vendor, cause });
+    throw unsignable(vendor, cause);
   }
 }
 

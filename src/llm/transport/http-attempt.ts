@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici';
 import type { LlmRequest, ReplyItem } from '../contract.js';
 import { header } from '../failure-class.js';
 import { parseJson } from '../reply-json.js';
+import { unsignable } from '../unsignable.js';
 import { VendorError } from '../vendor-error.js';
 import type {
   Headers,
@@ -85,21 +86,12 @@ function send(feed: AttemptFeed, options: HttpAttemptOptions): void {
   if (options.signer === undefined) return dispatch(feed, options, unsigned, handler);
   void signed(options.signer, unsigned).then(
     (request) => sending(feed, options, () => dispatch(feed, options, request, handler)),
-    (cause: unknown) => feed.fail(unsignable(options, cause)),
+    (cause: unknown) => feed.fail(unsignable(adapter.vendor, cause)),
   );
 }
 
 async function signed(signer: RequestSigner, request: UnsignedRequest): Promise<UnsignedRequest> {
   return { ...request, headers: { ...request.headers, ...(await signer(request)) } };
-}
-
-/** The key is no key, or the service that gives out tokens does not answer. */
-function unsignable({ adapter }: HttpAttemptOptions, cause: unknown): VendorError {
-  const reason = cause instanceof Error ? cause.message : 'no reason was given';
-  return new VendorError('credential', `the request could not be signed: ${reason}`, {
-    vendor: adapter.vendor,
-    cause,
-  });
 }
 
 function dispatch(

@@ -1,7 +1,9 @@
 import { importPKCS8, SignJWT } from 'jose';
 import { request } from 'undici';
 import { z } from 'zod';
+import { failureByStatus } from '../../failure-class.js';
 import { isRecord, parseJson } from '../../reply-json.js';
+import { TokenServiceError } from '../../unsignable.js';
 import type { RequestSigner } from '../../vendor.js';
 import type { SecretReference } from '../cloud-vendor.js';
 
@@ -30,7 +32,8 @@ interface Token {
 
 /**
  * Signs with the tokens of a Google service account. A token is fetched when the first request needs it, and one fetch
- * serves all requests that wait. Throws if the reference holds no account; the message holds no secret.
+ * serves all requests that wait. Throws if the reference holds no account; the message holds no secret. Only a refusal by the
+ * service is the account's fault.
  */
 export function tokenSigner({ place, reveal }: SecretReference): RequestSigner {
   const account = accountIn(place, reveal());
@@ -66,24 +69,45 @@ async function fetchToken(account: Account, nowMs: number): Promise<Token> {
     .setIssuedAt(seconds)
     .setExpirationTime(seconds + statementSeconds)
     .sign(await importPKCS8(account.private_key, 'RS256'));
-  const { statusCode, body } = await request(address, {
-    method: 'POST',
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: new URLSearchParams({
-      grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
-      assertion: statement,
-    }).toString(),
-    headersTimeout: requestMs,
-    bodyTimeout: requestMs,
-  });
-  let text = '';
-  for await (const chunk of body.setEncoding('utf8')) {
-    text += chunk as string;
-    if (text.length > replyCharsMax) throw new Error('the answer with the token is too long');
-  }
+  const { status, text } = await answerTo(statement, address);
   const reply = tokenReply.safeParse(parseJson(text));
-  if (statusCode !== 200 || !reply.success) {
-    throw new Error(`the service account ${email} got no token: status ${statusCode}`);
+  if (status !== 200 || !reply.success) {
+    const problem = `the service account ${email} got no token: status ${status}`;
+    throw isRefusal(status) ? new Error(problem) : new TokenServiceError(failureByStatus(status), problem);
   }
   return { value: reply.data.access_token, endsAtMs: nowMs + reply.data.expires_in * 1000 };
+}
+
+/** A wrong account is a bad request to this service; too many requests, or too slow ones, are no fault of the account. */
+function isRefusal(status: number): boolean {
+  return status >= 400 && status < 500 && status !== 408 && status !== 429;
+}
+
+async function answerTo(
+  statement: string,
+  address: string,
+): Promise<{ readonly status: number; readonly text: string }> {
+  let text = '';
+  try {
+    const { statusCode, body } = await request(address, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({
+        grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+        assertion: statement,
+      }).toString(),
+      headersTimeout: requestMs,
+      bodyTimeout: requestMs,
+    });
+    for await (const chunk of body.setEncoding('utf8')) {
+      text += chunk as string;
+      if (text.length > replyCharsMax) break;
+    }
+    if (text.length <= replyCharsMax) return { status: statusCode, text };
+  } catch (cause) {
+    throw new TokenServiceError('transport', 'the service that gives out tokens could not be reached', {
+      cause,
+    });
+  }
+  throw new TokenServiceError('nonsense', 'the answer with the token is too long');
 }
