@@ -27,6 +27,8 @@ export class AttemptRun {
   #error: VendorError | undefined;
   #answered: AttemptReport['answered'];
   #signalled = false;
+  /** A text or a tool call has come. */
+  #answers = false;
   #bytes = 0;
   #excerpt = '';
   #pieces = 0;
@@ -138,10 +140,15 @@ export class AttemptRun {
         return;
       case 'stop':
         this.#stop = item;
+        if (item.reason === 'error' && !this.#answers) this.#error = this.#noAnswer(item.raw);
         return;
       case 'content':
+        if (item.text !== '') this.#answers = true;
         if (this.#excerpt.length < excerptChars) this.#excerpt += item.text.slice(0, excerptChars);
         this.#weigh(item.text);
+        break;
+      case 'tool_call_start':
+        this.#answers = true;
         break;
       case 'start':
         this.#answered = { id: item.id, model: item.model };
@@ -160,6 +167,15 @@ export class AttemptRun {
   #named(start: Extract<LlmEvent, { type: 'tool_call_start' }>): LlmEvent {
     const attempt = hash('sha256', this.#start.attemptId, 'hex').slice(0, attemptCharsOfId);
     return { ...start, id: `call_${attempt}_${start.index}` };
+  }
+
+  /** The model's own end by an error, as of a call that it could not write: another try may succeed. */
+  #noAnswer(reason: string): VendorError {
+    const { vendor } = this.#start.target.model;
+    return new VendorError('nonsense', `the model ended without an answer: ${reason}`, {
+      vendor,
+      code: reason,
+    });
   }
 
   #weigh(text: string): void {
@@ -203,14 +219,15 @@ export class AttemptRun {
 
   #usageOf(attempt: Attempt | undefined, error: VendorError | undefined): Usage {
     if (attempt === undefined) return zeroUsage;
-    if (error === undefined && this.#usage !== undefined) return this.#usage;
+    const ended = error === undefined || this.#stop !== undefined;
+    if (ended && this.#usage !== undefined) return this.#usage;
     const { target, request } = this.#start;
     return usageOfUnfinished({
       request,
       maxOutputTokens: target.model.maxOutputTokens,
       reported: this.#usage,
       accepted: attempt.facts.accepted,
-      complete: error === undefined,
+      complete: ended,
       endedByUs: error?.failure === 'cancelled' || error?.failure === 'timeout',
       billsCutStreams: this.#ports.adapterOf(target.model.vendor)?.billsCutStreams === true,
       seen: { bytes: this.#bytes, pieces: this.#pieces },
@@ -257,6 +274,8 @@ function outcomeOf(error: VendorError | undefined): AttemptOutcome {
 
 /** The outcome for the vendor's breaker. A bad request, a refused model or a caller that left has none. */
 function verdictOf(report: AttemptReport): 'good' | 'bad' | 'none' {
+  // The vendor worked; what the model wrote may depend on the prompt of one caller.
+  if (report.stop === 'error') return 'none';
   switch (report.error?.failure) {
     case undefined:
       return 'good';

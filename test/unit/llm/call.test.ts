@@ -1,6 +1,14 @@
+import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { inputTokens, outputTokens, type AttemptReport } from '../../../src/llm/index.js';
+import {
+  CircuitBreakers,
+  inputTokens,
+  outputTokens,
+  VendorPools,
+  type AttemptReport,
+} from '../../../src/llm/index.js';
+import { breakerLimits } from '../../../src/llm/routing/circuit-breakers.js';
 import { AnthropicServer } from '../../support/servers/vendors/anthropic-server.js';
 import { call, target, type Finished } from '../../support/servers/vendors/call-harness.js';
 import { GeminiServer } from '../../support/servers/vendors/gemini-server.js';
@@ -224,6 +232,29 @@ test('a refused key is replaced by the next one of the same model, never by anot
   t.is(failureOf(refused), 'credential');
 });
 
+test("an answer that the model's own error ends before its first text is tried again, then elsewhere", async (t) => {
+  const google = await started(t, new GeminiServer());
+  const other = await started(t, new AnthropicServer());
+  const file = new URL('../../../../test/fixtures/llm/google/malformed-function-call.sse', import.meta.url);
+  google.byDefault({ garbage: readFileSync(file, 'utf8') });
+  const malformed = target('google.gemini-2.5-flash', google);
+  const breakers = new CircuitBreakers();
+  for (let round = 0; round < breakerLimits.failuresMax; round += 1) {
+    const alone = await call([malformed], { ports: { breakers } });
+    t.is(failureOf(alone), 'nonsense');
+    t.is(alone.outcome.error?.code, 'MALFORMED_FUNCTION_CALL');
+    t.is(alone.reports.length, 2);
+    for (const { usage, stop } of alone.reports) {
+      t.like(usage, { inputUncached: 40, reasoning: 12, outputVisible: 0, source: 'reported' });
+      t.is(stop, 'error');
+    }
+  }
+  t.is(breakers.open(0).size, 0, 'the prompt of one caller closes the vendor to nobody');
+  const chain = await call([malformed, target('anthropic.claude-haiku-4-5', other)]);
+  t.is(chain.answer.text, 'Hello world');
+  t.is(chain.outcome.kind, 'completed');
+});
+
 test('a used-up account never switches the model', async (t) => {
   const server = await started(t, new OpenAiServer());
   const other = await started(t, new AnthropicServer());
@@ -295,7 +326,6 @@ test('a repeatedly failing vendor is skipped while another target exists, and as
   const broken = await started(t, new OpenAiServer());
   const sound = await started(t, new AnthropicServer());
   broken.byDefault({ status: 500 });
-  const { CircuitBreakers, VendorPools } = await import('../../../src/llm/index.js');
   const pools = new VendorPools();
   t.teardown(() => pools.close());
   const ports = { breakers: new CircuitBreakers(), pools };

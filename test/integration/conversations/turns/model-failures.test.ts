@@ -1,4 +1,5 @@
 // Models that fail, are slow or are refused in a turn, and thoughts that only their maker may see again.
+import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { TurnLost } from '../../../../src/conversations/turns/index.js';
 import { limitsOf } from '../../../../src/kernel/plans/index.js';
@@ -14,12 +15,14 @@ import {
   type TurnsBench,
 } from '../../../support/builders/turns.js';
 import { AnthropicServer } from '../../../support/servers/vendors/anthropic-server.js';
+import { GeminiServer } from '../../../support/servers/vendors/gemini-server.js';
 import { OpenAiServer } from '../../../support/servers/vendors/openai-server.js';
 import type { VendorServer } from '../../../support/servers/vendors/vendor-server.js';
 
 const database = databaseOfFile(test);
 const openai = new OpenAiServer();
 const anthropic = new AnthropicServer();
+const google = new GeminiServer();
 let bench: TurnsBench;
 /** Of clocks that run out while a test waits. */
 let hasty: TurnsBench;
@@ -27,10 +30,12 @@ let hasty: TurnsBench;
 test.serial.before(async () => {
   await openai.start();
   await anthropic.start();
+  await google.start();
   const vendors = {
     ...noVendors,
     openai: { apiKey: 'sk-test-0001', baseUrl: openai.baseUrl },
     anthropic: { apiKey: 'sk-ant-test-0001', baseUrl: anthropic.baseUrl },
+    google: { apiKey: 'AIza-test-0001', baseUrl: google.baseUrl },
   };
   bench = await startTurns(database, { vendors });
   hasty = await startTurns(database, {
@@ -42,6 +47,7 @@ test.serial.before(async () => {
 test.after.always(async () => {
   await openai.stop();
   await anthropic.stop();
+  await google.stop();
 });
 
 const gpt = 'openai.gpt-4.1-mini';
@@ -93,6 +99,29 @@ test.serial('no model is asked while an earlier owner of the turn may still be a
   clear();
   t.like(await running, { outcome: 'COMPLETED', content: 'At last.' });
 });
+
+test.serial(
+  'a call that the model could not write is no answer: the next model of the chain answers',
+  async (t) => {
+    const file = new URL(
+      '../../../../../test/fixtures/llm/google/malformed-function-call.sse',
+      import.meta.url,
+    );
+    google.byDefault({ garbage: readFileSync(file, 'utf8') });
+    anthropic.script(saying('I can write it.'));
+    const gemini = 'google.gemini-2.5-flash';
+    const stoodIn = await bench.turns.run(
+      bench.start(agentOf({ llm: { model: gemini, fallback_models: [claude] } }), 'x'),
+      new RecordingPorts(),
+    );
+    t.like(stoodIn, { outcome: 'COMPLETED', content: 'I can write it.', model: claude });
+    const alone = await bench.turns.run(
+      bench.start(agentOf({ llm: { model: gemini } }), 'x'),
+      new RecordingPorts(),
+    );
+    t.like(alone, { outcome: 'FAILED', content: '' });
+  },
+);
 
 test.serial('the next model of the chain replaces a failing one until it has sent text', async (t) => {
   openai.byDefault({ status: 500, message: 'broken' });
