@@ -36,7 +36,8 @@ export const unrecordedTarget: BatchTarget<UnrecordedSpan, 'looked'> = {
         provider, model, first_model, status, failure, from_cache, attempts, input_tokens, output_tokens, cached_tokens,
         cache_creation_tokens, cost, response_time_ms, input_preview, output_preview)
       select e.tenant_id, e.started_at, e.call_id, l.key_id, l.user_id, l.agent_id, l.session_id, l.execution_id,
-        l.source, l.vendor, l.model, e.first_model, case when l.outcome = 'completed' then 'success' else 'error' end,
+        l.source, l.vendor, l.model, e.first_model,
+        case when l.outcome in ('completed', 'cancelled') then 'success' else 'error' end,
         case when l.outcome = 'completed' then null else coalesce(l.failure, l.outcome) end, false, e.attempts,
         e.input_tokens, e.output_tokens, e.cached_tokens, e.cache_creation_tokens, e.cost,
         greatest(0, extract(epoch from e.ended_at - e.started_at)) * 1000, '', ''
