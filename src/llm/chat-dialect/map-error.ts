@@ -17,7 +17,6 @@ const byCode: Readonly<Record<string, FailureClass>> = {
   requests: 'rate',
   tokens: 'rate',
   context_length_exceeded: 'context_overflow',
-  string_above_max_length: 'context_overflow',
   content_policy_violation: 'policy',
   content_filter: 'policy',
   invalid_prompt: 'policy',
@@ -68,6 +67,8 @@ interface ErrorFacts {
   readonly code: string | undefined;
   readonly type: string | undefined;
   readonly status: number | undefined;
+  /** The place in the request. */
+  readonly param: string | undefined;
   readonly moderated: boolean;
 }
 
@@ -85,6 +86,7 @@ function errorObject(body: unknown): ErrorFacts {
     code: text(error.code) ?? text(error.type),
     type: text(error.type),
     status: Number.isInteger(numeric) && numeric >= 400 && numeric < 600 ? numeric : undefined,
+    param: text(error.param),
     moderated: Array.isArray(metadata['reasons']),
   };
 }
@@ -99,6 +101,7 @@ const noFacts: ErrorFacts = {
   code: undefined,
   type: undefined,
   status: undefined,
+  param: undefined,
   moderated: false,
 };
 
@@ -106,6 +109,7 @@ function classOf(error: ErrorFacts, status: number, retryAfter: number | undefin
   const named = lookUp(error.code) ?? lookUp(error.type);
   const byStatus = failureByStatus(status);
   if (named !== undefined && moreExact.has(named)) return named;
+  if (error.code === 'string_above_max_length' && isOfPrompt(error)) return 'context_overflow';
   if (error.moderated) return 'policy';
   // An aggregator's 402 with a retry time is a temporary limit, not an empty account.
   if (status === 402 && retryAfter !== undefined) return 'rate';
@@ -114,6 +118,12 @@ function classOf(error: ErrorFacts, status: number, retryAfter: number | undefin
   }
   // A status of 500 stands for "no status" when the error came inside a stream; there the name says more.
   return status === 500 && named !== undefined ? named : byStatus;
+}
+
+/** A text of the prompt can be shorter; an id or a name that is too long is wrong. Without its place it is the prompt. */
+function isOfPrompt({ param, message = '' }: ErrorFacts): boolean {
+  const place = param ?? /^Invalid '([^']+)'/.exec(message)?.[1] ?? 'content';
+  return /(^|\.)(content|text|input|prompt|arguments|output|instructions)(\[\d+\])*$/.test(place);
 }
 
 function lookUp(code: string | undefined): FailureClass | undefined {

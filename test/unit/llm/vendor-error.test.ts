@@ -27,6 +27,26 @@ const cases: readonly Case[] = [
     chatError(null, "This model's maximum context length is 128000 tokens"),
     'context_overflow',
   ],
+  ...(
+    [
+      ['messages[1].tool_calls[0].id', 'request'],
+      ['messages[1].tool_call_id', 'request'],
+      ['tools[0].function.name', 'request'],
+      ['messages[0].content', 'context_overflow'],
+      ['messages[0].content[1].text', 'context_overflow'],
+      ['input[3]', 'context_overflow'],
+    ] as const
+  ).map(([param, failure]): Case => {
+    const error = { message: `Invalid '${param}': string too long.`, code: 'string_above_max_length' };
+    return ['openai', 400, { error: { ...error, param } }, failure];
+  }),
+  [
+    'openai',
+    400,
+    chatError('string_above_max_length', "Invalid 'tools[0].function.name': too long"),
+    'request',
+  ],
+  ['openai', 400, chatError('string_above_max_length'), 'context_overflow'],
   ['openai', 400, chatError('content_policy_violation'), 'policy'],
   ['openai', 400, chatError('unsupported_parameter'), 'request'],
   [
