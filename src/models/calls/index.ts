@@ -93,7 +93,7 @@ export function createCalls(platform: CallsPlatform, options: CallsOptions): Cal
     onKeyRefused: ({ vendor, place = `the key of ${vendor}` }, error) =>
       report(`asking ${vendor} with ${place}, which is left out for a while`, error),
   });
-  const cache = new ResponseCache(new AnswerStore({ shared, time }), () => measures?.lookedUp('miss'));
+  const cache = new ResponseCache(new AnswerStore({ shared, time }), time, () => measures?.lookedUp('miss'));
   return {
     operations: [
       ...callOperations({ calls, cache, catalogue: access.catalogue, readParts, fit, time, report }),

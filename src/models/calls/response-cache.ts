@@ -3,6 +3,8 @@
  * to the vendor and the others wait for its answer. Only complete answers are kept.
  */
 import { createHash } from 'node:crypto';
+import type { Time } from '../../../cluster/index.js';
+import { isReady } from '../../kernel/ready.js';
 import { modelMeantBy } from '../../kernel/model-aliases.js';
 import type { LeaveSignal } from '../../kernel/leave-signal.js';
 import type { Hear, LlmEvent } from '../../llm/index.js';
@@ -28,17 +30,25 @@ export function answerKey(
   return createHash('sha256').update(canonical).digest('base64url');
 }
 
-/** How a call ended for the calls that wait for its answer: with it, without it, or because its own caller left. */
+/** How long the calls that wait for an answer also wait for its reader, altogether. */
+export const readingMsMax = 5_000;
+
+/**
+ * How a call ended for the calls that wait for its answer: with it, without it, or because its own caller left or reads too
+ * slowly.
+ */
 type Landing = Answer | 'without' | 'left';
 
 export class ResponseCache {
   readonly #store: AnswerStore;
+  readonly #time: Time;
   readonly #onMiss: () => void;
   /** Running calls, by key. */
   readonly #flights = new Map<string, Promise<Landing>>();
 
-  constructor(store: AnswerStore, onMiss: () => void = () => undefined) {
+  constructor(store: AnswerStore, time: Time, onMiss: () => void = () => undefined) {
     this.#store = store;
+    this.#time = time;
     this.#onMiss = onMiss;
   }
 
@@ -67,6 +77,7 @@ export class ResponseCache {
         land(found);
         return replayed(found, onHit);
       }
+      const reading = new Reading(this.#time, () => land('left'));
       const landed = (landing: Landing): void => {
         found(typeof landing === 'string' ? undefined : landing);
         land(landing);
@@ -78,7 +89,7 @@ export class ResponseCache {
       const running = call();
       const run = running.run.bind(running);
       // `target` changes while the call runs, so the object itself is returned.
-      return Object.assign(running, { run: (hear: Hear) => recorded(run, hear, landed) });
+      return Object.assign(running, { run: (hear: Hear) => recorded(run, reading.of(hear), landed) });
     } catch (error) {
       land('without');
       throw error;
@@ -87,16 +98,48 @@ export class ResponseCache {
 
   #takeOff(key: string): (landed: Landing) => void {
     let land: (landed: Landing) => void = () => undefined;
-    this.#flights.set(
-      key,
-      new Promise((resolve) => {
-        land = resolve;
-      }),
-    );
+    const flight = new Promise<Landing>((resolve) => {
+      land = resolve;
+    });
+    this.#flights.set(key, flight);
     return (landed) => {
-      this.#flights.delete(key);
+      // A call whose reader was too slow lands twice; another has its place by then.
+      if (this.#flights.get(key) === flight) this.#flights.delete(key);
       land(landed);
     };
+  }
+}
+
+/**
+ * Calls that wait for the answer of another wait for the vendor, and only so long for the other's reader: a vendor's
+ * answer comes no faster than it is read.
+ */
+class Reading {
+  readonly #time: Time;
+  readonly #tooSlow: () => void;
+  #leftMs = readingMsMax;
+
+  constructor(time: Time, tooSlow: () => void) {
+    this.#time = time;
+    this.#tooSlow = tooSlow;
+  }
+
+  of(hear: Hear): Hear {
+    return (events) => {
+      const heard = hear(events);
+      return isReady(heard) ? heard : this.#bounded(heard);
+    };
+  }
+
+  async #bounded(heard: Promise<void>): Promise<void> {
+    const sinceMs = this.#time.monotonicMs();
+    const timer = this.#time.after(this.#leftMs, this.#tooSlow);
+    try {
+      await heard;
+    } finally {
+      timer.cancel();
+      this.#leftMs = Math.max(0, this.#leftMs - (this.#time.monotonicMs() - sinceMs));
+    }
   }
 }
 
