@@ -34,6 +34,11 @@ export type FailureClass =
   /** Not sent: the pool is full or the circuit breaker is open. */
   | 'unavailable';
 
+/** The key is refused for this call: it is wrong, its account is empty, or it may not use the model. */
+export function refusesKey(failure: FailureClass): boolean {
+  return failure === 'credential' || failure === 'exhausted' || failure === 'model_refused';
+}
+
 /** `turn`: the deadline of the work that the call is a part of. */
 export type Clock = 'first_signal' | 'idle' | 'call' | 'turn';
 

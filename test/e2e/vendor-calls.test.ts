@@ -118,6 +118,9 @@ test.serial("a tenant's own key is used first, beyond tiers and with an empty qu
     ['tenant'],
   );
   t.is(counted, 0);
+  // The own key may not use this one model.
+  server.script({ garbage: JSON.stringify({ error: { code: 'model_not_found', message: 'no access' } }) });
+  t.is((await ask(node, { model: flagship })).json.error, 'MODEL_TIER_RESTRICTED');
   server.keys.add(platformKey);
   const withoutQuota = await ask(node, { model: economical });
   t.is(withoutQuota.json.error, 'quota_exceeded', 'the platform takes over only where there is quota');

@@ -16,6 +16,7 @@ import {
   KeyLoads,
   type ModelKind,
   Observations,
+  refusesKey,
   type Routing,
   runCall,
   type StopReason,
@@ -346,18 +347,10 @@ function budgetsOf(
   return budgets;
 }
 
-/** An own key that may not use the model is refused for this call as much as one that is wrong. */
-const refusalsOfKeys: ReadonlySet<VendorError['failure']> = new Set([
-  'credential',
-  'exhausted',
-  'model_refused',
-]);
-
 function refusalOf({ error, attempts }: CallOutcome, { tierRefusalOf }: ChosenTargets): PlatformError {
-  const ownKeyRefused = error !== undefined && refusalsOfKeys.has(error.failure);
   const last = attempts.at(-1);
-  const tierRefusal =
-    ownKeyRefused && last?.payer === 'tenant' ? tierRefusalOf(last.target.model) : undefined;
+  const ownKeyRefused = error !== undefined && refusesKey(error.failure) && last?.payer === 'tenant';
+  const tierRefusal = ownKeyRefused ? tierRefusalOf(last.target.model) : undefined;
   if (tierRefusal !== undefined) return tierRefusal;
   return platformFailure(error);
 }
