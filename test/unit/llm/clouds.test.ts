@@ -149,6 +149,43 @@ test('a streamed call of a tool without parameters has an empty object as its ar
   t.like(answer.toolCalls[0], { id: 'call_a', name: 'now', arguments: '{}' });
 });
 
+test('a conversation with calls of tools is answered where no tool may be called', async (t) => {
+  const server = await started(t, new BedrockServer());
+  const [vendor] = vendorsOf({ ...bedrockAt(server), credentials: { api_key: { env: 'AZURE_KEY' } } });
+  if (vendor === undefined) throw new Error('there is one');
+  const { tools: _tools, ...undeclared } = conversation;
+  for (const request of [{ ...conversation, toolChoice: 'none' as const }, undeclared]) {
+    const { outcome } = await run(vendor, request);
+    t.is(outcome.kind, 'completed', outcome.error?.message);
+    const { body } = server.requests.at(-1) ?? t.fail();
+    t.is(body['toolConfig'], undefined, 'the model could call a tool');
+    t.deepEqual(body['messages'], [
+      {
+        role: 'user',
+        content: [
+          { text: 'say hello' },
+          { text: 'The tool weather, called with {"city":"Rome"}, answered:' },
+          { text: 'sunny' },
+        ],
+      },
+    ]);
+  }
+  const said = { type: 'text' as const, text: 'Let me look.' };
+  const failed: LlmRequest['messages'] = (conversation.messages ?? []).map((message) => {
+    if (message.role === 'tool') return { ...message, isError: true };
+    return message.role === 'assistant' ? { ...message, content: [said, ...message.content] } : message;
+  });
+  await run(vendor, { ...undeclared, messages: failed });
+  const { body } = server.requests.at(-1) ?? t.fail();
+  t.deepEqual((body['messages'] as unknown[]).slice(1), [
+    { role: 'assistant', content: [{ text: 'Let me look.' }] },
+    {
+      role: 'user',
+      content: [{ text: 'The tool weather, called with {"city":"Rome"}, failed:' }, { text: 'sunny' }],
+    },
+  ]);
+});
+
 test('marks of the prompt cache follow what they keep, and exact budgets of thoughts are sent', async (t) => {
   const server = await started(t, new BedrockServer());
   const [vendor] = vendorsOf({ ...bedrockAt(server), credentials: { api_key: { env: 'AZURE_KEY' } } });

@@ -13,6 +13,7 @@ import { argumentsObject } from '../../reply-json.js';
 import { addedForThoughts, sentBound } from '../../thinking-budget.js';
 import type { VendorModel, VendorRequest } from '../../vendor.js';
 import { VendorError } from '../../vendor-error.js';
+import { withoutToolBlocks } from './without-tools.js';
 
 /** A block of content of the Converse interface: an object with one field, its kind. */
 type Block = Readonly<Record<string, unknown>>;
@@ -25,11 +26,13 @@ export function toConverseRequest(vendor: string, request: LlmRequest, model: Ve
   if (request.responseFormat?.type === 'json')
     system.push({ text: 'Answer with one JSON object and nothing else.' });
   const budget = addedForThoughts('bedrock', request, model);
+  const declared = toolConfig(request, model);
+  const said = declared === undefined ? withoutToolBlocks(request.messages) : request.messages;
   const body = {
-    messages: messages(vendor, request.messages, model),
+    messages: messages(vendor, said, model),
     ...(system.length > 0 && { system }),
     inferenceConfig: inferenceConfig(request, model, budget),
-    ...toolConfig(request, model),
+    ...(declared !== undefined && { toolConfig: declared }),
     ...outputConfig(request),
     ...(budget > 0 && {
       additionalModelRequestFields: { thinking: { type: 'enabled', budget_tokens: budget } },
@@ -59,8 +62,8 @@ function outputConfig({ responseFormat: format }: LlmRequest): Block {
 }
 
 /** `none` is unknown here: without tools in the request no model calls one. */
-function toolConfig({ tools, toolChoice }: LlmRequest, model: VendorModel): Block {
-  if (tools === undefined || tools.length === 0 || toolChoice === 'none') return {};
+function toolConfig({ tools, toolChoice }: LlmRequest, model: VendorModel): Block | undefined {
+  if (tools === undefined || tools.length === 0 || toolChoice === 'none') return undefined;
   const declared = tools.flatMap(({ name, description, parameters, strict, cache }) => {
     const toolSpec = {
       name,
@@ -71,7 +74,7 @@ function toolConfig({ tools, toolChoice }: LlmRequest, model: VendorModel): Bloc
     return withMark([{ toolSpec }], cache, model);
   });
   const choice = choiceOf(toolChoice, model);
-  return { toolConfig: { tools: declared, ...(choice !== undefined && { toolChoice: choice }) } };
+  return { tools: declared, ...(choice !== undefined && { toolChoice: choice }) };
 }
 
 function choiceOf(choice: ToolChoice | undefined, model: VendorModel): Block | undefined {

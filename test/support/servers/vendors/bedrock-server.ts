@@ -41,7 +41,11 @@ export class BedrockServer extends VendorServer {
   }
 
   override refusalOf(seen: SeenRequest): Script | undefined {
-    if (this.signingKeys.size === 0) return super.refusalOf(seen);
+    const refusal = this.signingKeys.size === 0 ? super.refusalOf(seen) : this.#wrongSignature(seen);
+    return refusal ?? undeclaredTools(seen);
+  }
+
+  #wrongSignature(seen: SeenRequest): Script | undefined {
     this.#fault = signatureFault(seen, this.signingKeys);
     return this.#fault === undefined ? undefined : { status: 403, message: 'The signature does not match.' };
   }
@@ -118,6 +122,15 @@ export class BedrockServer extends VendorServer {
       metrics: { latencyMs: 1 },
     };
   }
+}
+
+function undeclaredTools({ body }: SeenRequest): Script | undefined {
+  const { messages, toolConfig } = body as { messages?: { content: object[] }[]; toolConfig?: object };
+  const blocks = (messages ?? []).flatMap(({ content }) => content);
+  if (toolConfig !== undefined || !blocks.some((block) => 'toolUse' in block || 'toolResult' in block))
+    return;
+  const message = 'The toolConfig field must be defined when using toolUse and toolResult content blocks.';
+  return { status: 400, message };
 }
 
 function usageOf(script: Script, seen: SeenRequest) {
