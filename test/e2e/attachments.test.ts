@@ -107,6 +107,26 @@ test.serial(
   },
 );
 
+test.serial(
+  'an image of an earlier turn is no obstacle where a name stands for a model without eyes',
+  async (t) => {
+    const node = await shared.tenant(t);
+    const talk = await startConversations(node, model);
+    const turn = await talk.say({ message: 'look', attachments: [image] });
+    const { access_token: token, tenant_id: tenant } = node.bootstrap;
+    const as = { token, tenant };
+    const agent = `/api/agents/${talk.agentId}`;
+    await node.client.call('PATCH', `/api/tenants/${tenant}`, {
+      ...as,
+      body: { model_aliases: { blind: 'sim.echo' } },
+    });
+    await node.client.call('PATCH', agent, { ...as, body: { llm_config: { model: 'blind' } } });
+    await node.client.call('POST', `${agent}/publish`, { ...as, body: {} });
+    const again = await talk.say({ message: 'and now?', session_id: turn.sessionId });
+    t.is(again.response, 'echo: and now?');
+  },
+);
+
 test.serial('bad attachments are refused, and nothing is asked, booked or stored', async (t) => {
   const node = await shared.tenant(t);
   const talk = await startConversations(node, model);

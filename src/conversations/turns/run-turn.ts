@@ -4,6 +4,7 @@
  * approvals.
  */
 import { callSources } from '../../models/calls/index.js';
+import { modelMeantBy } from '../../kernel/model-aliases.js';
 import { storableValue } from '../../kernel/storable-text.js';
 import type { WorkSpan } from '../../infra/diagnostics/index.js';
 import type { Message } from '../../llm/index.js';
@@ -108,7 +109,7 @@ async function answer(work: TurnWork): Promise<Answered> {
 
 /** Undefined if the service chooses the model: it chooses one that takes what the conversation has. */
 function capabilitiesOf({ parts, start }: TurnWork): ReadonlySet<string> | undefined {
-  const found = parts.catalogue.resolve(start.agent.snapshot.llm_config.model);
+  const found = parts.catalogue.resolve(modelMeantBy(start.limits, start.agent.snapshot.llm_config.model));
   return 'model' in found ? found.model.capabilities : undefined;
 }
 
