@@ -27,7 +27,7 @@ export function openAttempt(start: AttemptStart, ports: AttemptPorts, clocks: Cl
   const asked = markedForCache(start.request, model);
   const request = {
     ...asked,
-    messages: historyFor(asked.messages, origin),
+    messages: historyFor(asked.messages, origin, model.family),
     // The bound is reduced to the model's maximum: callers set one bound for many models, and vendors refuse a larger one with 400.
     ...(maxTokens !== undefined && { maxTokens: Math.min(maxTokens, model.maxOutputTokens) }),
   };

@@ -22,7 +22,7 @@ const result: Message = {
 const question: Message = { role: 'user', content: [{ type: 'text', text: 'what time?' }] };
 
 test('signed parts return verbatim to their vendor, and are omitted for all others', (t) => {
-  t.deepEqual(historyFor([question, answer, result], maker), [question, answer, result]);
+  t.deepEqual(historyFor([question, answer, result], maker, 'anthropic'), [question, answer, result]);
   const elsewhere: Message[] = [
     question,
     {
@@ -39,8 +39,54 @@ test('signed parts return verbatim to their vendor, and are omitted for all othe
     { model: 'anthropic.claude-opus-5' },
     { credentialId: 'other' },
   ]) {
-    t.deepEqual(historyFor([question, answer, result], { ...maker, ...change }), elsewhere);
+    t.deepEqual(historyFor([question, answer, result], { ...maker, ...change }, 'anthropic'), elsewhere);
   }
+});
+
+test('ids of calls that a vendor refuses are the same plain ones for a call and its result', async (t) => {
+  const server = await new AnthropicServer().start();
+  t.teardown(() => server.stop());
+  const callOf = (id: string, name: string): Message[] => [
+    { role: 'assistant', content: [{ type: 'tool_call', id, name, arguments: '{}' }] },
+    { role: 'tool', callId: id, name, content: [{ type: 'text', text: 'sunny' }] },
+  ];
+  const messages = [
+    question,
+    ...callOf('functions.weather:0', 'weather'),
+    ...callOf('functions.weather:1', 'weather'),
+    ...callOf('toolu_1', 'now'),
+  ];
+  const { outcome } = await call([target('anthropic.claude-sonnet-4-5', server)], { request: { messages } });
+  t.is(outcome.kind, 'completed', outcome.error?.message);
+  const sent = server.requests[0]?.body['messages'] as {
+    content: { id?: string; tool_use_id?: string }[];
+  }[];
+  const blocks = sent.flatMap(({ content }) => content);
+  const made = blocks.flatMap(({ id }) => (id === undefined ? [] : [id]));
+  t.true(
+    made.every((id) => /^[a-zA-Z0-9_-]{1,64}$/.test(id)),
+    made.join(),
+  );
+  t.deepEqual(
+    blocks.flatMap(({ tool_use_id: id }) => (id === undefined ? [] : [id])),
+    made,
+  );
+  t.is(new Set(made).size, 3);
+  t.is(made[2], 'toolu_1', 'an id that the vendor takes stays');
+});
+
+test('instructions alone are sent as a question where a vendor wants one', async (t) => {
+  const server = await new AnthropicServer().start();
+  t.teardown(() => server.stop());
+  const messages: Message[] = [
+    { role: 'system', content: 'Be brief.' },
+    { role: 'system', content: 'Say hello.' },
+  ];
+  await call([target('anthropic.claude-sonnet-4-5', server)], { request: { messages } });
+  t.like(server.requests[0]?.body, {
+    system: 'Be brief.',
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'Say hello.' }] }],
+  });
 });
 
 test('a call is pinned to a vendor only while results answer its signed thought', (t) => {
