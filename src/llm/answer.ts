@@ -90,6 +90,7 @@ export class AnswerBuilder {
       case 'whole_reply':
         this.#whole = event;
         return;
+      case 'content_end':
       case 'chat_extra':
       case 'tool_call_end':
       case 'embedding':

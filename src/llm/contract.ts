@@ -243,6 +243,8 @@ export type LlmEvent =
   | { readonly type: 'start'; readonly id: string | undefined; readonly model: string | undefined }
   /** `refusal`: the vendor marks the text as its refusal, in a field of its own. */
   | { readonly type: 'content'; readonly text: string; readonly refusal?: true }
+  /** The text so far is one block; text that follows is another. Only vendors whose blocks carry more than text say so. */
+  | { readonly type: 'content_end' }
   | { readonly type: 'content_signature'; readonly signature: string }
   | { readonly type: 'thinking'; readonly text: string }
   | { readonly type: 'thinking_end'; readonly signature: string | undefined }

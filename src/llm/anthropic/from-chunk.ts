@@ -13,6 +13,7 @@ type Block =
   | { readonly kind: 'tool'; readonly index: number; wrote: boolean }
   | { readonly kind: 'thinking'; signature: string }
   | { readonly kind: 'text' }
+  | { readonly kind: 'redacted' }
   | { readonly kind: 'unknown' };
 
 const blocksMax = 4096;
@@ -132,7 +133,7 @@ export class AnthropicStreamReader implements StreamReader {
       }
       case 'redacted_thinking':
         out.push({ type: 'redacted_thinking', data: text(block.data) ?? '' });
-        return { kind: 'text' };
+        return { kind: 'redacted' };
       case 'tool_use': {
         const index = this.#toolCount++;
         const id = text(block.id) ?? '';
@@ -181,6 +182,8 @@ export class AnthropicStreamReader implements StreamReader {
       // A call of a tool without parameters has no argument pieces.
       if (!block.wrote) out.push({ type: 'tool_call_arguments', index: block.index, text: '{}' });
       out.push({ type: 'tool_call_end', index: block.index });
+    } else if (block?.kind === 'text') {
+      out.push({ type: 'content_end' });
     } else if (block?.kind === 'unknown') {
       out.push({ type: 'unknown', raw: { type: 'content_block_stop', index: blockIndex } });
     } else if (block?.kind === 'thinking') {

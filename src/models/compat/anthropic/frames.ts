@@ -66,6 +66,8 @@ export class MessagesFrames {
           this.#into('thinking') +
           this.#delta(this.#blockIndex(), { type: 'thinking_delta', thinking: each.text })
         );
+      case 'content_end':
+        return this.#open?.type === 'text' ? this.#close() : '';
       case 'thinking_end':
         return this.#endThought(each.signature);
       case 'redacted_thinking': {
@@ -114,8 +116,11 @@ export class MessagesFrames {
       }
       case 'content_block_delta': {
         if (!isRecord(raw['delta'])) return '';
-        const block = this.#foreign.get(place) ?? this.#open?.index;
-        return block === undefined ? '' : this.#delta(block, raw['delta']);
+        const foreign = this.#foreign.get(place);
+        if (foreign !== undefined) return this.#delta(foreign, raw['delta']);
+        // A citation comes before the text that it belongs to.
+        const opened = raw['delta']['type'] === 'citations_delta' ? this.#into('text') : '';
+        return this.#open === undefined ? '' : opened + this.#delta(this.#open.index, raw['delta']);
       }
       case 'content_block_stop': {
         const block = this.#foreign.get(place);
