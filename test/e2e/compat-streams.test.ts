@@ -1,10 +1,11 @@
 // What streams hold beside text and calls reaches the clients of the vendor's own format.
 import type Anthropic from '@anthropic-ai/sdk';
 import test from 'ava';
+import { addOwnKey } from '../support/clients/direct-calls.js';
 import { clients, recordingVendors } from '../support/servers/vendors/recording-vendors.js';
 
-const { shared, messages: messagesVendor } = recordingVendors(test);
-const { anthropic } = clients;
+const { shared, messages: messagesVendor, router } = recordingVendors(test);
+const { openai, anthropic } = clients;
 
 const plainQuestion = [{ role: 'user' as const, content: 'Hello' }];
 
@@ -51,4 +52,35 @@ test.serial('a citation that comes before its text belongs to that text, whateve
     block.type === 'text' ? [block.text, block.citations?.length ?? 0] : block.type,
   );
   t.deepEqual(shown, [['A ', 0], ['B', 1], 'tool_use', ['C', 1], ['D', 0]]);
+});
+
+test.serial("OpenRouter's own blocks of thoughts reach clients of its format", async (t) => {
+  const node = await shared.tenant(t);
+  await addOwnKey(node, 'openrouter', 'sk-or-own-0123456789');
+  const head = { id: 'gen-1', created: 1, model: 'x', object: 'chat.completion.chunk' };
+  const chunk = (delta: object, finish_reason: string | null = null): string =>
+    `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+  const details = [
+    { type: 'reasoning.text', text: 'Hm', index: 0 },
+    { type: 'reasoning.text', signature: 'EqRB', index: 0 },
+  ];
+  router.script({
+    garbage: [
+      chunk({ role: 'assistant', content: '', reasoning: 'Hm', reasoning_details: [details[0]] }),
+      chunk({ content: '', reasoning: null, reasoning_details: [details[1]] }),
+      chunk({ content: 'Yes.', reasoning_details: [] }),
+      chunk({ content: '' }, 'stop'),
+      'data: [DONE]\n\n',
+    ].join(''),
+  });
+  const wish = { model: 'openrouter.deepseek/deepseek-v3.2', messages: plainQuestion, stream: true as const };
+  const seen: unknown[] = [];
+  let text = '';
+  for await (const { choices } of await openai(node).chat.completions.create(wish)) {
+    const delta = (choices[0]?.delta ?? {}) as { content?: string; reasoning_details?: unknown[] };
+    text += delta.content ?? '';
+    if (delta.reasoning_details !== undefined) seen.push(...delta.reasoning_details);
+  }
+  t.is(text, 'Yes.');
+  t.deepEqual(seen, details);
 });

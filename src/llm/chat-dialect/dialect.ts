@@ -1,6 +1,8 @@
 import type { ReplyItem } from '../contract.js';
 import type { Usage } from '../usage.js';
 
+export type ExtraReader = (delta: Readonly<Record<string, unknown>>, out: ReplyItem[]) => void;
+
 /**
  * The wire format of OpenAI's chat completions. Vendors that use it differ in a few places; this type lists
  * them.
@@ -22,8 +24,8 @@ export interface ChatDialect {
   readonly embeds?: boolean;
   readonly extraHeaders?: Readonly<Record<string, string>>;
   toUsage(raw: unknown): Usage;
-  /** Reads a vendor's additions to a delta or a message, such as thoughts. */
-  readExtra?(delta: Readonly<Record<string, unknown>>, out: ReplyItem[]): void;
-  /** Adds the fields that `readExtra` read to an assistant message. */
+  /** For one reply: reads a vendor's additions to its deltas or its message, such as thoughts. */
+  extraReader?(): ExtraReader;
+  /** Adds the fields that the reader read to an assistant message. */
   extraForAssistant?(signatures: readonly string[]): Readonly<Record<string, unknown>>;
 }

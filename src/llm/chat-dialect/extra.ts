@@ -1,16 +1,8 @@
 import type { LlmEvent } from '../contract.js';
 import { isRecord } from '../reply-json.js';
 
-/** What the other events tell. The names of thoughts differ between vendors; they are written anew. */
-const deltaKnown = new Set([
-  'role',
-  'content',
-  'refusal',
-  'tool_calls',
-  'reasoning',
-  'reasoning_content',
-  'reasoning_details',
-]);
+/** What the other events tell. The names of readable thoughts differ between vendors; they are written anew. */
+const deltaKnown = new Set(['role', 'content', 'refusal', 'tool_calls', 'reasoning', 'reasoning_content']);
 const rootKept = ['service_tier', 'system_fingerprint', 'citations', 'moderation'];
 
 /**
@@ -25,7 +17,7 @@ export function chatExtra(
   const { logprobs } = choice;
   const written = isRecord(choice['delta']) ? choice['delta'] : {};
   const delta = Object.fromEntries(
-    Object.entries(written).filter(([key, value]) => !deltaKnown.has(key) && isSet(value)),
+    Object.entries(written).filter(([key, value]) => !deltaKnown.has(key) && isSet(value) && !isEmpty(value)),
   );
   const root = Object.fromEntries(
     (first || isEnd(choice) ? rootKept : [])
@@ -39,6 +31,10 @@ export function chatExtra(
 /** Some imitators send an empty reason in each chunk. */
 function isEnd({ finish_reason: reason }: Readonly<Record<string, unknown>>): boolean {
   return isSet(reason) && reason !== '';
+}
+
+function isEmpty(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
 }
 
 function isSet(value: unknown): boolean {

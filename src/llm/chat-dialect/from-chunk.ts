@@ -4,7 +4,7 @@ import { integer, isRecord, list, parseJson, text, type Loose } from '../reply-j
 import { VendorError } from '../vendor-error.js';
 import { TextEnvelope } from '../text-envelope.js';
 import type { SseEvent, StreamReader } from '../vendor.js';
-import type { ChatDialect } from './dialect.js';
+import type { ChatDialect, ExtraReader } from './dialect.js';
 import { chatExtra } from './extra.js';
 import { mapChatErrorObject } from './map-error.js';
 import { readContent } from './read-content.js';
@@ -28,6 +28,7 @@ interface OpenCall {
  */
 export class ChatStreamReader implements StreamReader {
   readonly #dialect: ChatDialect;
+  readonly #readExtra: ExtraReader | undefined;
   readonly #calls = new Map<number, OpenCall>();
   #callCount = 0;
   #lastVendorIndex = -1;
@@ -39,6 +40,7 @@ export class ChatStreamReader implements StreamReader {
 
   constructor(dialect: ChatDialect) {
     this.#dialect = dialect;
+    this.#readExtra = dialect.extraReader?.();
   }
 
   get done(): boolean {
@@ -112,7 +114,7 @@ export class ChatStreamReader implements StreamReader {
   }
 
   #readDelta(delta: Delta & Readonly<Record<string, unknown>>, out: ReplyItem[]): void {
-    this.#dialect.readExtra?.(delta, out);
+    this.#readExtra?.(delta, out);
     readContent(delta.content, out);
     const refusal = text(delta.refusal);
     if (refusal !== undefined && refusal !== '') {

@@ -42,7 +42,7 @@ function readMessage(
   dialect: ChatDialect,
   out: ReplyItem[],
 ): { toolCall: boolean; refusal: boolean } {
-  dialect.readExtra?.(message, out);
+  dialect.extraReader?.()(message, out);
   readContent(message.content, out);
   const refusal = text(message.refusal) ?? '';
   if (refusal !== '') out.push({ type: 'content', text: refusal, refusal: true });

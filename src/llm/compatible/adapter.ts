@@ -14,6 +14,6 @@ export function compatibleAdapter(vendor: string): VendorAdapter {
     takesTopK: true,
     embeds: true,
     toUsage: chatUsage,
-    readExtra: readReasoningText,
+    extraReader: () => readReasoningText,
   });
 }

@@ -1,5 +1,5 @@
 import { chatAdapter } from '../chat-dialect/adapter.js';
-import { readReasoning, reasoningDetails } from './reasoning-details.js';
+import { reasoningDetails, reasoningReader } from './reasoning-details.js';
 import { openrouterUsage } from './usage.js';
 
 /** The last event always holds the usage. Errors may follow a success status; comment lines keep the stream open. */
@@ -15,6 +15,6 @@ export const openrouterAdapter = chatAdapter({
   takesCacheMarks: true,
   embeds: true,
   toUsage: openrouterUsage,
-  readExtra: readReasoning,
+  extraReader: reasoningReader,
   extraForAssistant: reasoningDetails,
 });

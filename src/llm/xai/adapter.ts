@@ -10,5 +10,5 @@ export const xaiAdapter = chatAdapter({
   sendsReasoningEffort: false,
   billsCutStreams: false,
   toUsage: xaiUsage,
-  readExtra: readReasoningText,
+  extraReader: () => readReasoningText,
 });

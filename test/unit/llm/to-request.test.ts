@@ -98,7 +98,7 @@ test('each chat vendor gets the fields that it knows', (t) => {
 });
 
 test('parts signed by an aggregator return to it unchanged', (t) => {
-  const detail = '{"type":"reasoning.text","signature":"EqRB","index":0}';
+  const detail = '{"type":"reasoning.text","text":"Hm","index":0,"signature":"EqRB"}';
   const { body } = sent('openrouter.openai/gpt-5', {
     messages: [{ role: 'assistant', content: [{ type: 'thinking', text: '', signature: detail }] }],
   });
