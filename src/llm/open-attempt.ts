@@ -42,6 +42,7 @@ export function openAttempt(start: AttemptStart, ports: AttemptPorts, clocks: Cl
     model: {
       name: model.name,
       maxOutputTokens: model.maxOutputTokens,
+      thinkingBudget: model.thinkingBudget,
       capabilities: model.capabilities,
     },
     baseUrl: credential.baseUrl,

@@ -2,11 +2,18 @@ import type { Ready } from '../kernel/ready.js';
 import type { EmbeddingRequest, LlmRequest, ReplyItem } from './contract.js';
 import type { VendorError } from './vendor-error.js';
 
+/** The least and the most tokens of thoughts that a vendor takes as a budget. */
+export interface BudgetBounds {
+  readonly min: number;
+  readonly max: number;
+}
+
 /** The facts of a model that an adapter needs. */
 export interface VendorModel {
   /** The vendor's name of the model. */
   readonly name: string;
   readonly maxOutputTokens: number;
+  readonly thinkingBudget?: BudgetBounds | undefined;
   readonly capabilities: ReadonlySet<string>;
 }
 

@@ -22,7 +22,8 @@ import {
   type UserPart,
 } from '../contract.js';
 import { argumentsObject } from '../reply-json.js';
-import { addedForThoughts, sentBound } from '../thinking-budget.js';
+import { sentStops } from '../sent-stops.js';
+import { addedForThoughts, sentBound, sentEffort } from '../thinking-budget.js';
 import type { VendorModel, VendorRequest } from '../vendor.js';
 import { passedMessagesBody } from './pass-through.js';
 
@@ -44,16 +45,17 @@ export function anthropicBody(request: LlmRequest, model: VendorModel): Readonly
   if (wire?.dialect === 'messages') return passedMessagesBody(wire, request, model);
   const system = systemOf(request);
   const thinking = thinkingOf(request, model);
+  const stops = sentStops('anthropic', request);
   return {
     model: model.name,
     max_tokens: sentBound('anthropic', request, model, request.maxTokens ?? defaultMaxTokens),
     messages: messages(request.messages),
     ...(system.length > 0 && { system }),
-    ...(thinking.budget === 0 && sampling(request, model)),
+    ...(!thinking.isOn && sampling(request, model)),
     ...thinking.fields,
     ...outputConfig(request, thinking.effort),
     ...tools(request, model),
-    ...(request.stop !== undefined && request.stop.length > 0 && { stop_sequences: [...request.stop] }),
+    ...(stops.length > 0 && { stop_sequences: [...stops] }),
     ...(request.stream && { stream: true as const }),
   } satisfies MessageCreateParams;
 }
@@ -89,25 +91,24 @@ function sampling(
 
 interface Thinking {
   readonly fields: Pick<MessageCreateParams, 'thinking'>;
-  readonly budget: number;
+  /** The model refuses sampling parameters then. */
+  readonly isOn: boolean;
   readonly effort: Exclude<ReasoningEffort, 'none'> | undefined;
 }
 
 function thinkingOf(request: LlmRequest, model: VendorModel): Thinking {
-  const effort = request.reasoningEffort;
-  if (effort === undefined || !model.capabilities.has('reasoning')) {
-    return { fields: {}, budget: 0, effort: undefined };
-  }
+  const effort = sentEffort(request, model);
+  if (effort === undefined) return { fields: {}, isOn: false, effort };
   const adaptive = model.capabilities.has('adaptive_thinking');
   if (effort === 'none') {
     const off = adaptive && !model.capabilities.has('always_thinks');
-    return { fields: off ? { thinking: { type: 'disabled' } } : {}, budget: 0, effort: undefined };
+    return { fields: off ? { thinking: { type: 'disabled' } } : {}, isOn: false, effort: undefined };
   }
-  if (adaptive) return { fields: { thinking: { type: 'adaptive' } }, budget: 0, effort };
+  if (adaptive) return { fields: { thinking: { type: 'adaptive' } }, isOn: true, effort };
   const budget = addedForThoughts('anthropic', request, model);
   return {
     fields: { thinking: { type: 'enabled', budget_tokens: budget } },
-    budget,
+    isOn: true,
     effort: undefined,
   };
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { BudgetBounds } from '../vendor.js';
 import { type Family, familyOf } from '../wire/field-table.js';
 import type { ModelTier } from '../../kernel/plans/index.js';
 
@@ -56,6 +57,8 @@ export const modelFields = z.strictObject({
   tier: z.enum(modelTiers),
   context_window: tokens,
   max_output_tokens: tokens,
+  /** The bounds of a budget of thoughts, for vendors that take one. */
+  thinking_budget: z.strictObject({ min: tokens, max: tokens }).optional(),
   price: priceSchema,
   capabilities: z.array(z.string().regex(/^[a-z0-9_]{1,40}$/)).max(40),
   /** The quality of its answers, 1 to 100, set by the operator; auto routing weighs it against the price. */
@@ -86,6 +89,7 @@ export interface CatalogueModel {
   readonly tier: ModelTier;
   readonly contextWindow: number;
   readonly maxOutputTokens: number;
+  readonly thinkingBudget?: BudgetBounds;
   readonly price: Price;
   readonly capabilities: ReadonlySet<string>;
   readonly quality: number;
@@ -104,6 +108,7 @@ export function fromEntry(entry: ModelEntry, family = familyOf(entry.vendor)): C
     tier: entry.tier,
     contextWindow: entry.context_window,
     maxOutputTokens: entry.max_output_tokens,
+    ...(entry.thinking_budget !== undefined && { thinkingBudget: entry.thinking_budget }),
     price: family === 'openai' ? withFlex(entry.price) : entry.price,
     capabilities: capabilitiesIn(family, entry.capabilities),
     quality: entry.quality,

@@ -16,6 +16,7 @@ import type {
   Message,
   UserPart,
 } from '../contract.js';
+import { sentEffort } from '../thinking-budget.js';
 import type { VendorModel, VendorRequest } from '../vendor.js';
 import type { ChatDialect } from './dialect.js';
 import { passedChatBody } from './pass-through.js';
@@ -41,12 +42,20 @@ function translated(
     ...(request.maxTokens !== undefined && { [dialect.maxTokensField]: request.maxTokens }),
     ...tools(request, dialect),
     ...responseFormat(request),
-    ...(dialect.sendsReasoningEffort &&
-      request.reasoningEffort !== undefined &&
-      model.capabilities.has('reasoning') && { reasoning_effort: request.reasoningEffort }),
+    ...(dialect.sendsReasoningEffort && reasoningEffort(request, model)),
     ...(request.stream && { stream: true as const }),
     ...(request.stream && dialect.asksForUsage && { stream_options: streamOptions(dialect) }),
   };
+}
+
+/** A model that always thinks refuses `none`; `low` is the least that all of them take. */
+function reasoningEffort(
+  request: LlmRequest,
+  model: VendorModel,
+): Pick<ChatCompletionCreateParams, 'reasoning_effort'> {
+  const effort = sentEffort(request, model);
+  if (effort === undefined) return {};
+  return { reasoning_effort: effort === 'none' && model.capabilities.has('always_thinks') ? 'low' : effort };
 }
 
 /** OpenAI pads each chunk with a text of random length unless told not to. */

@@ -16,6 +16,8 @@ import type {
   UserPart,
 } from '../contract.js';
 import { argumentsObject, isRecord, parseJson } from '../reply-json.js';
+import { sentStops } from '../sent-stops.js';
+import { sentEffort } from '../thinking-budget.js';
 import type { VendorModel, VendorRequest } from '../vendor.js';
 
 /** The SDK's enumerations as strings; the rest of the body has the SDK's own types. */
@@ -66,6 +68,7 @@ function generationConfig(
 ): NonNullable<GeminiBody['generationConfig']> {
   const sampled = model.capabilities.has('temperature');
   const format = request.responseFormat;
+  const stops = sentStops('google', request);
   return {
     ...(sampled && request.temperature !== undefined && { temperature: request.temperature }),
     ...(sampled && request.topP !== undefined && { topP: request.topP }),
@@ -73,7 +76,7 @@ function generationConfig(
     ...(request.presencePenalty !== undefined && { presencePenalty: request.presencePenalty }),
     ...(request.frequencyPenalty !== undefined && { frequencyPenalty: request.frequencyPenalty }),
     ...(request.maxTokens !== undefined && { maxOutputTokens: request.maxTokens }),
-    ...(request.stop !== undefined && request.stop.length > 0 && { stopSequences: [...request.stop] }),
+    ...(stops.length > 0 && { stopSequences: [...stops] }),
     ...(request.seed !== undefined && { seed: request.seed }),
     ...(format !== undefined && format.type !== 'text' && { responseMimeType: 'application/json' }),
     ...(format?.type === 'json_schema' && { responseJsonSchema: format.schema }),
@@ -85,14 +88,19 @@ function thinking(
   request: LlmRequest,
   model: VendorModel,
 ): Pick<NonNullable<GeminiBody['generationConfig']>, 'thinkingConfig'> {
-  const effort = request.reasoningEffort;
-  if (effort === undefined || !model.capabilities.has('reasoning')) return {};
+  const effort = sentEffort(request, model);
+  if (effort === undefined) return {};
   if (model.capabilities.has('thinking_level')) {
     const level = effort === 'none' || effort === 'low' ? 'LOW' : 'HIGH';
     return { thinkingConfig: { includeThoughts: effort !== 'none', thinkingLevel: level } };
   }
-  if (effort === 'none') return { thinkingConfig: { thinkingBudget: 0 } };
-  const budget = request.thinkingBudget ?? thinkingBudget[effort];
+  const { min = 1, max = Infinity } = model.thinkingBudget ?? {};
+  if (effort === 'none') {
+    // Such a model refuses 0.
+    const least = model.capabilities.has('always_thinks') ? min : 0;
+    return { thinkingConfig: { thinkingBudget: least } };
+  }
+  const budget = Math.max(min, Math.min(max, request.thinkingBudget ?? thinkingBudget[effort]));
   return { thinkingConfig: { includeThoughts: true, thinkingBudget: budget } };
 }
 

@@ -148,22 +148,20 @@ test('Anthropic gets alternating roles, results as the user, signed thoughts, an
 });
 
 test('Anthropic models think by budget, by effort or always, and are forced to a tool only if they allow it', (t) => {
-  const request = {
-    maxTokens: 1000,
-    temperature: 0.2,
-    reasoningEffort: 'medium' as const,
-    tools,
-    toolChoice: 'required' as const,
-  };
+  const request = { maxTokens: 1000, temperature: 0.2, reasoningEffort: 'medium' as const, tools };
   const budget = sent('anthropic.claude-haiku-4-5', request).body;
   t.deepEqual(budget['thinking'], { type: 'enabled', budget_tokens: 8192 });
   t.is(budget['max_tokens'], 9192);
   t.is(budget['temperature'], undefined);
-  const adaptive = sent('anthropic.claude-opus-5-5', request).body;
-  t.deepEqual(adaptive['thinking'], { type: 'adaptive' });
-  t.deepEqual(adaptive['output_config'], { effort: 'medium' });
-  t.deepEqual(adaptive['tool_choice'], { type: 'auto' });
-  t.is(adaptive['temperature'], undefined);
+  const forced = { ...request, toolChoice: 'required' as const };
+  for (const id of ['anthropic.claude-opus-5-5', 'anthropic.claude-opus-5', 'anthropic.claude-sonnet-4-6']) {
+    const adaptive = sent(id, id.endsWith('4-6') ? request : forced).body;
+    t.deepEqual(adaptive['thinking'], { type: 'adaptive' });
+    t.deepEqual(adaptive['output_config'], { effort: 'medium' });
+    t.is(adaptive['temperature'], undefined, 'refused beside thoughts of any kind');
+  }
+  t.deepEqual(sent('anthropic.claude-opus-5-5', forced).body['tool_choice'], { type: 'auto' });
+  t.deepEqual(sent('anthropic.claude-opus-5', forced).body['tool_choice'], { type: 'any' });
   const off = sent('anthropic.claude-sonnet-5', { reasoningEffort: 'none' }).body;
   t.deepEqual(off['thinking'], { type: 'disabled' });
   t.is(sent('anthropic.claude-opus-5-5', { reasoningEffort: 'none' }).body['thinking'], undefined);

@@ -10,7 +10,7 @@ import type {
   UserPart,
 } from '../../contract.js';
 import { argumentsObject } from '../../reply-json.js';
-import { addedForThoughts, sentBound } from '../../thinking-budget.js';
+import { addedForThoughts, sentBound, sentEffort } from '../../thinking-budget.js';
 import type { VendorModel, VendorRequest } from '../../vendor.js';
 import { VendorError } from '../../vendor-error.js';
 import { withoutToolBlocks } from './without-tools.js';
@@ -25,27 +25,43 @@ export function toConverseRequest(vendor: string, request: LlmRequest, model: Ve
   );
   if (request.responseFormat?.type === 'json')
     system.push({ text: 'Answer with one JSON object and nothing else.' });
-  const budget = addedForThoughts('bedrock', request, model);
   const declared = toolConfig(request, model);
   const said = declared === undefined ? withoutToolBlocks(request.messages) : request.messages;
   const body = {
     messages: messages(vendor, said, model),
     ...(system.length > 0 && { system }),
-    inferenceConfig: inferenceConfig(request, model, budget),
+    inferenceConfig: inferenceConfig(request, model),
     ...(declared !== undefined && { toolConfig: declared }),
     ...outputConfig(request),
-    ...(budget > 0 && {
-      additionalModelRequestFields: { thinking: { type: 'enabled', budget_tokens: budget } },
-    }),
+    ...modelFields(request, model),
   };
   const method = request.stream ? 'converse-stream' : 'converse';
   return { path: `/model/${encodeURIComponent(model.name)}/${method}`, body: JSON.stringify(body) };
 }
 
+/** Converse has no fields for thoughts; it hands these to the model. */
+function modelFields(request: LlmRequest, model: VendorModel): Block {
+  const effort = sentEffort(request, model);
+  if (effort === undefined) return {};
+  const adaptive = model.capabilities.has('adaptive_thinking');
+  if (effort === 'none') {
+    const off = adaptive && !model.capabilities.has('always_thinks');
+    return off ? { additionalModelRequestFields: { thinking: { type: 'disabled' } } } : {};
+  }
+  const budget_tokens = addedForThoughts('bedrock', request, model);
+  return {
+    additionalModelRequestFields: adaptive
+      ? { thinking: { type: 'adaptive' }, output_config: { effort } }
+      : { thinking: { type: 'enabled', budget_tokens } },
+  };
+}
+
 /** Thoughts count in the bound of the output, and exclude sampling parameters. */
-function inferenceConfig(request: LlmRequest, model: VendorModel, budget: number): Block {
+function inferenceConfig(request: LlmRequest, model: VendorModel): Block {
   const { maxTokens, temperature, topP, stop } = request;
-  const isSampled = model.capabilities.has('temperature') && budget === 0;
+  const budget = addedForThoughts('bedrock', request, model);
+  const isSampled =
+    model.capabilities.has('temperature') && (sentEffort(request, model) ?? 'none') === 'none';
   return {
     ...(maxTokens !== undefined && { maxTokens: sentBound('bedrock', request, model, maxTokens) }),
     ...(maxTokens === undefined && budget > 0 && { maxTokens: model.maxOutputTokens }),
