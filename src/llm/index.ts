@@ -35,6 +35,7 @@ export { countInputTokens, estimateInputTokens, estimateTokens, reservedOutput }
 export { numbersInReplyMax, vectorToBase64, vectorToNumbers } from './embedding.js';
 export { listVendorModels } from './list-models.js';
 export { honouredBy, type Honoured, type RefusedField } from './wire/treatment.js';
+export { type LostWish, withoutEffect } from './wire/without-effect.js';
 export { historyFor, pinOf } from './history.js';
 export { LeaveController, type LeaveSignal } from '../kernel/leave-signal.js';
 export { chooseModel, type Choice, type Routing } from './routing/choose-model.js';

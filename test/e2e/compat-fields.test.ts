@@ -184,6 +184,24 @@ test.serial('harmless fields are listed in X-Troupe-Ignored, for whole answers a
   t.is(same.response.headers.get('x-troupe-ignored'), null);
 });
 
+test.serial('the Responses API names a wish that the vendor of the model has not', async (t) => {
+  const node = await shared.tenant(t);
+  const wish = {
+    input: 'Hello',
+    parallel_tool_calls: false,
+    tools: [{ type: 'function' as const, name: 'weather', strict: false, parameters: { type: 'object' } }],
+  };
+  for (const [model, ignored] of [
+    ['google.gemini-2.5-flash', 'parallel_tool_calls'],
+    ['anthropic.claude-sonnet-4-5', null],
+  ] as const) {
+    const { response } = await openai(node)
+      .responses.create({ ...wish, model })
+      .withResponse();
+    t.is(response.headers.get('x-troupe-ignored'), ignored, model);
+  }
+});
+
 test.serial('a chain of `auto` keeps to vendors that honour what was asked for', async (t) => {
   const node = await shared.tenant(t);
   const wish = { model: 'auto', messages: plainQuestion, logit_bias: { '1': 1 } };

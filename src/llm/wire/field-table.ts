@@ -32,8 +32,10 @@ export interface FieldRow {
   readonly field: string;
   /** At the vendors of the other format, in the order of `columns`. */
   readonly elsewhere: readonly Treatment[];
-  /** The capability without which the model takes no such field: it is ignored then. */
+  /** The capability without which the model takes no such field: it is ignored then (`without-effect.ts`). */
   readonly needs?: 'temperature' | 'reasoning';
+  /** The vendors whose models need it, if not all do. */
+  readonly needsAt?: readonly Family[];
   /** Vendors of the format itself that may answer with another model because of the field: it is refused there too. */
   readonly otherModel?: readonly Family[];
 }
@@ -148,10 +150,10 @@ const messagesRows: readonly FieldRow[] = [
   row('system.citations', i),
   row('stream', t),
   row('max_tokens', t),
-  row('stop_sequences', t),
+  { ...row('stop_sequences', t, 'temperature'), needsAt: ['openai', 'xai', 'openrouter', 'compatible'] },
   row('temperature', t, 'temperature'),
   row('top_p', t, 'temperature'),
-  row('top_k', [r, r, t, t, t, r]),
+  row('top_k', [r, r, t, t, t, r], 'temperature'),
   row('tools', t),
   row('tools.cache_control', [i, i, t, i, i, t]),
   row('tools.strict', t),
@@ -160,7 +162,7 @@ const messagesRows: readonly FieldRow[] = [
   row('tool_choice', t),
   row('tool_choice.type', r),
   row('tool_choice.disable_parallel_tool_use', [t, t, t, t, r, r]),
-  row('thinking', t, 'reasoning'),
+  row('thinking', [t, i, t, i, t, t], 'reasoning'),
   row('thinking.display', i),
   row('output_config', t),
   row('cache_control', i),

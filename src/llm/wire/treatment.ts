@@ -4,10 +4,31 @@ import type { CatalogueModel } from '../catalogue/model.js';
 import { columns, type Family, type FieldRow, fieldTable, type Treatment } from './field-table.js';
 import { otherModelIn } from './other-models.js';
 import { unpricedIn } from './unpriced.js';
+import { type LostWish, withoutEffect } from './without-effect.js';
 
 const rows: Readonly<Record<WireDialect, ReadonlyMap<string, FieldRow>>> = {
   chat: new Map(fieldTable.chat.map((each) => [each.field, each])),
   messages: new Map(fieldTable.messages.map((each) => [each.field, each])),
+};
+
+/** The fields of the formats that become a part of the request. Calls in parallel are in the table. */
+const fieldsOf: Readonly<Record<WireDialect, Readonly<Partial<Record<LostWish, string>>>>> = {
+  chat: {
+    reasoningEffort: 'reasoning_effort',
+    temperature: 'temperature',
+    topP: 'top_p',
+    topK: 'top_k',
+    stop: 'stop',
+    toolChoice: 'tool_choice',
+  },
+  messages: {
+    reasoningEffort: 'thinking',
+    temperature: 'temperature',
+    topP: 'top_p',
+    topK: 'top_k',
+    stop: 'stop_sequences',
+    toolChoice: 'tool_choice',
+  },
 };
 
 /** The format that a family's own interface has, among the two that callers use. */
@@ -51,22 +72,34 @@ function withheld(wire: WireRequest, model: CatalogueModel): RefusedField | unde
   return unpriced === undefined ? undefined : { ...unpriced, reason: 'price' };
 }
 
-export function honouredBy({ wire }: LlmRequest, model: CatalogueModel): Honoured {
-  const { family, capabilities } = model;
+/** The fields of the request that are translated for the model and have no effect. */
+function lostFields(
+  request: LlmRequest,
+  { dialect }: WireRequest,
+  model: CatalogueModel,
+): ReadonlySet<string> {
+  const lost = new Set<string>();
+  for (const wish of withoutEffect(request, model)) {
+    const field = fieldsOf[dialect][wish];
+    if (field !== undefined) lost.add(field);
+  }
+  // Without a format it holds the effort alone.
+  if (lost.has('thinking') && request.responseFormat === undefined) lost.add('output_config');
+  return lost;
+}
+
+export function honouredBy(request: LlmRequest, model: CatalogueModel): Honoured {
+  const { wire } = request;
+  const { family } = model;
   if (wire === undefined) return everything;
   if (dialectOf(family) === wire.dialect) return { refused: withheld(wire, model), ignored: [] };
   let refused: RefusedField | undefined;
   const ignored: WireField[] = [];
+  const lost = lostFields(request, wire, model);
   for (const each of wire.fields) {
     const treatment = treatmentOf(wire.dialect, each.field, family);
-    const needs = rows[wire.dialect].get(each.field)?.needs;
     if (treatment === 'refused') refused ??= { ...each, reason: 'unknown' };
-    else if (
-      treatment === 'ignored' ||
-      (needs !== undefined && family !== 'sim' && !capabilities.has(needs))
-    ) {
-      ignored.push(each);
-    }
+    else if (treatment === 'ignored' || lost.has(each.field)) ignored.push(each);
   }
   return { refused, ignored };
 }

@@ -2,7 +2,15 @@ import type { Time } from '../../../cluster/index.js';
 import type { KeyCaller } from '../../kernel/caller.js';
 import { invalidField } from '../../kernel/errors.js';
 import type { LeaveSignal } from '../../kernel/leave-signal.js';
-import { AnswerBuilder, type LlmEvent, type Message, type Origin } from '../../llm/index.js';
+import {
+  AnswerBuilder,
+  type LlmEvent,
+  type LlmRequest,
+  type LostWish,
+  type Message,
+  type Origin,
+  withoutEffect,
+} from '../../llm/index.js';
 import { JsonReply, type RawReply, type StreamReply } from '../../http/operations/index.js';
 import {
   callSources,
@@ -74,7 +82,7 @@ export class ResponseCalls {
       await stored.keep(scope, before, { id, response, messages, items });
     };
     const call = keptCall(begin(), keep);
-    const headers = () => ignoredHeader([...ignored, ...unusedBy(call, asked)]);
+    const headers = () => ignoredHeader([...ignored, ...unusedBy(call, request)]);
     if (given.stream === true) {
       const failed = (error: unknown): void => report('a response after its answer began', error);
       return streamedAnswer(call, () => answer.form(call), failed, headers);
@@ -160,16 +168,19 @@ function keptCall(call: RunningCall, keep: (call: RunningCall) => Promise<void>)
   };
 }
 
-/** Fields that models without the capability do not take. */
-function unusedBy({ target }: RunningCall, { given }: ResponsesRequest): readonly string[] {
+const fieldsOf: Readonly<Partial<Record<LostWish, string>>> = {
+  temperature: 'temperature',
+  topP: 'top_p',
+  reasoningEffort: 'reasoning.effort',
+  toolChoice: 'tool_choice',
+  parallelToolCalls: 'parallel_tool_calls',
+};
+
+/** Fields that the model that answered did not get. */
+function unusedBy({ target }: RunningCall, request: LlmRequest): readonly string[] {
   if (target === undefined) return [];
-  const { capabilities } = target.model;
-  const isSampled = capabilities.has('temperature');
-  return [
-    ...(given.temperature != null && !isSampled ? ['temperature'] : []),
-    ...(given.top_p != null && !isSampled ? ['top_p'] : []),
-    ...(given.reasoning?.effort != null && !capabilities.has('reasoning') ? ['reasoning.effort'] : []),
-  ];
+  const lost = [...withoutEffect(request, target.model)].map((wish) => fieldsOf[wish]);
+  return lost.filter((field) => field !== undefined);
 }
 
 function originOf({ target }: RunningCall): Origin {
