@@ -18,6 +18,8 @@ export interface ChatDialect {
   readonly sendsReasoningEffort: boolean;
   readonly billsCutStreams: boolean;
   readonly takesTopK?: boolean;
+  /** How many stop sequences the vendor takes; absent: any number. */
+  readonly stopsMax?: number;
   /** Whether parts and tools may carry Anthropic's `cache_control`. */
   readonly takesCacheMarks?: boolean;
   /** Whether the vendor has `/embeddings`. */

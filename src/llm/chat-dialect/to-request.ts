@@ -70,13 +70,14 @@ function sampling(
   dialect: ChatDialect,
 ): Partial<ChatCompletionCreateParams> {
   const sampled = model.capabilities.has('temperature');
+  const { stop = [] } = request;
   return {
     ...(sampled && request.temperature !== undefined && { temperature: request.temperature }),
     ...(sampled && request.topP !== undefined && { top_p: request.topP }),
     ...(sampled && dialect.takesTopK && request.topK !== undefined && { top_k: request.topK }),
     ...(sampled && request.presencePenalty !== undefined && { presence_penalty: request.presencePenalty }),
     ...(sampled && request.frequencyPenalty !== undefined && { frequency_penalty: request.frequencyPenalty }),
-    ...(sampled && request.stop !== undefined && request.stop.length > 0 && { stop: [...request.stop] }),
+    ...(sampled && stop.length > 0 && { stop: stop.slice(0, dialect.stopsMax) }),
     ...(request.seed !== undefined && { seed: request.seed }),
   };
 }

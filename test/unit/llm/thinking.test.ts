@@ -118,5 +118,6 @@ test('stop sequences that a vendor refuses are left out', (t) => {
   t.false('stop_sequences' in sent('anthropic.claude-haiku-4-5', { stop: ['\n'] }));
   const config = sent('google.gemini-2.5-flash', { stop })['generationConfig'] as Json;
   t.deepEqual(config['stopSequences'], stop.slice(0, 5));
-  t.deepEqual(sent('openai.gpt-4.1', { stop })['stop'], stop);
+  t.deepEqual(sent('openai.gpt-4.1', { stop })['stop'], stop.slice(0, 4));
+  t.deepEqual(sent('xai.grok-3', { stop })['stop'], stop);
 });

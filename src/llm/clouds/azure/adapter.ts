@@ -1,5 +1,6 @@
 import { chatAdapter } from '../../chat-dialect/adapter.js';
 import { chatUsage } from '../../chat-dialect/usage.js';
+import { stopsMax } from '../../sent-stops.js';
 import type { VendorAdapter } from '../../vendor.js';
 
 /**
@@ -12,6 +13,7 @@ export function azureAdapter(vendor: string, apiVersion: string | undefined): Ve
     maxTokensField: 'max_completion_tokens',
     asksForUsage: true,
     sendsReasoningEffort: true,
+    stopsMax: stopsMax.openai,
     billsCutStreams: false,
     modelsPath: apiVersion === undefined ? '/openai/v1/models' : `/openai/models?api-version=${apiVersion}`,
     toUsage: chatUsage,

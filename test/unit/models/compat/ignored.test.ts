@@ -27,6 +27,9 @@ test('a field of Anthropic’s format that a model does not take is named', (t) 
   const stops = { stop_sequences: ['END'] };
   t.deepEqual(ofMessages('openai.gpt-5', stops), ['stop_sequences']);
   t.deepEqual(ofMessages('openai.gpt-4.1', stops), []);
+  t.deepEqual(ofMessages('openai.gpt-4.1', { stop_sequences: ['a', 'b', 'c', 'd', 'e'] }), [
+    'stop_sequences',
+  ]);
   t.deepEqual(ofMessages('google.gemini-2.5-flash', stops), []);
   t.deepEqual(ofMessages('google.gemini-2.5-flash', { stop_sequences: ['a', 'b', 'c', 'd', 'e', 'f'] }), [
     'stop_sequences',
