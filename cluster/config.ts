@@ -216,6 +216,11 @@ const settings = {
   repeatsMax: setting(64, 'count', 'repeats that wait for the answer of one running call'),
   writeQueueMax: setting(2_000, 'count', 'unfinished writes of one actor; twice its running turns'),
   writeBatchMax: setting(200, 'count', 'writes of one group commit: more gains nothing'),
+  writeBatchBytesMax: setting(
+    8_388_608,
+    'bytes',
+    'writes of one group commit; a single larger one is sent alone. PostgreSQL takes 256 MiB as one JSON list',
+  ),
   writeBatchesInFlight: setting(2, 'count', 'one is built while the other commits'),
   writeRetryMs: setting(100, 'ms', 'pause before a write of unknown outcome is submitted again'),
   busyStampMs: setting(600_000, 'ms', 'longest turn that sets no deadline of its own'),

@@ -52,7 +52,10 @@ export type WriteOutcome<Result> =
    * unaffected.
    */
   | { readonly outcome: 'held_up'; readonly error: Error }
-  /** The write violated a constraint or check; other writes of the batch are unaffected. */
+  /**
+   * The store refuses this write whenever it is submitted: it violates a constraint, or the store cannot hold it. Other
+   * writes of the batch are unaffected.
+   */
   | { readonly outcome: 'rejected'; readonly error: Error };
 
 /**
@@ -72,4 +75,6 @@ export interface FenceStore<Load, Loaded, Write, Result> {
    * are then merged into one. Where both set the same row, the later write wins.
    */
   readonly combine?: ((earlier: Write, later: Write) => Write) | undefined;
+  /** About the size of a write in bytes, for kinds with large ones: a batch is closed early at `writeBatchBytesMax`. */
+  readonly bytesOf?: ((write: Write) => number) | undefined;
 }

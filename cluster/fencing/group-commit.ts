@@ -14,7 +14,8 @@ import type {
 
 /**
  * Group commit: writes of many actors share one transaction. A batch is sent at once if the store is idle,
- * otherwise when an earlier batch returns; there is no timer. An actor has at most one write in flight, which
+ * otherwise when an earlier batch returns; there is no timer. Writes leave in the order in which they became ready: one
+ * that is too large for the rest of a batch begins the next one. An actor has at most one write in flight, which
  * keeps its revisions in order; its later writes wait, and are merged where the store can combine them.
  *
  * A batch of unknown outcome is submitted again with the same rows until the store answers. Its actors answer
@@ -23,6 +24,8 @@ import type {
  */
 export interface GroupCommitSettings {
   readonly writeBatchMax: number;
+  /** By the account of the store's `bytesOf`. */
+  readonly writeBatchBytesMax: number;
   readonly writeBatchesInFlight: number;
   readonly writeRetryMs: number;
   readonly statementTimeoutMs: number;
@@ -186,13 +189,21 @@ export class GroupCommit<Load, Loaded, Write, Result> {
   }
 
   #send(): void {
+    const { writeBatchMax, writeBatchBytesMax } = this.#settings;
     const flights: Flight<Write, Result>[] = [];
-    for (const holder of this.#ready.splice(0, this.#settings.writeBatchMax)) {
+    let taken = 0;
+    let bytes = 0;
+    for (const holder of this.#ready) {
+      if (taken === writeBatchMax) break;
       const flight = holder.lost ? undefined : this.#flightOf(holder);
+      bytes += flight?.write === undefined ? 0 : (this.#store.bytesOf?.(flight.write) ?? 0);
+      if (flights.length > 0 && bytes > writeBatchBytesMax) break;
+      taken += 1;
       if (flight === undefined) continue;
       holder.inFlight = true;
       flights.push(flight);
     }
+    this.#ready.splice(0, taken);
     if (flights.length === 0) return;
     this.#inFlight += 1;
     void this.#commit(flights).finally(() => {

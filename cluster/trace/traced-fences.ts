@@ -8,7 +8,7 @@ export function tracedFences<Load, Loaded, Write, Result>(
   self: ProcessId,
   trace: ProtocolTrace,
 ): FenceStore<Load, Loaded, Write, Result> {
-  const { combine } = store;
+  const { combine, bytesOf } = store;
   return {
     activate: async (request) => {
       const over = new Set<ProcessId>();
@@ -30,6 +30,7 @@ export function tracedFences<Load, Loaded, Write, Result>(
       return outcomes;
     },
     ...(combine === undefined ? {} : { combine: (earlier: Write, later: Write) => combine(earlier, later) }),
+    ...(bytesOf === undefined ? {} : { bytesOf: (write: Write) => bytesOf(write) }),
   };
 }
 

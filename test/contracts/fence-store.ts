@@ -1,5 +1,5 @@
 // The contract of every fence store. Its test tables keep sums: a write adds one row and sets a sum, and a negative
-// sum is rejected.
+// sum is rejected, and so are those that the store is made to refuse.
 
 import type { ExecutionContext, TestFn } from 'ava';
 import type { Fence, FencedWrite, FenceStore, WriteOutcome } from '../../cluster/fencing/fence.js';
@@ -24,6 +24,15 @@ export interface SumWrite {
   readonly counter: string;
   readonly sum: number;
 }
+
+/** Sums that PostgreSQL refuses with these codes: a program limit, a missing feature, an internal error. */
+export const refusedSums: Readonly<Record<string, number>> = {
+  54000: 154_000,
+  '0A000': 100_001,
+  XX000: 100_002,
+};
+/** No statement can be made of a write with this sum. */
+export const unusableSum = 100_003;
 
 export type SumStore = FenceStore<SumLoad, number, SumWrite, number>;
 
@@ -157,6 +166,23 @@ export function fenceStoreContract(
     );
     t.deepEqual(await outcomes(one, adding(bad.fence, 2, 'corrected')), ['written']);
   });
+
+  for (const [reason, sum] of Object.entries({ ...refusedSums, 'no statement': unusableSum })) {
+    test(`${implementation}: a write that the store refuses (${reason}) is rejected alone and at once`, async (t) => {
+      const { one, other } = await open(t);
+      const [bad, good] = [counterAddress(), counterAddress()];
+      const [{ fence }, { fence: neighbour }] = [
+        await activated(one, bad, 'a'),
+        await activated(one, good, 'a'),
+      ];
+      const startedMs = performance.now();
+      t.deepEqual(await outcomes(one, adding(fence, sum), adding(neighbour, 4)), ['rejected', 'written']);
+      const tookMs = performance.now() - startedMs;
+      t.true(tookMs < 5_000, `${tookMs} ms: a write that is submitted again takes 10 s until it is given up`);
+      t.is((await activated(other, good, 'b')).loaded, 4);
+      t.deepEqual(await outcomes(one, adding(fence, 2, 'corrected')), ['written']);
+    });
+  }
 
   test(`${implementation}: a batch that is submitted again is written once and reported as written`, async (t) => {
     const { one, other } = await open(t);

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { ClusterError } from '../../errors.js';
-import { isStatementError } from './failures.js';
+import { isStatementError, UnusableWrite } from './failures.js';
 
 export interface ConnectionsOptions {
   readonly databaseUrl: string;
@@ -70,8 +70,8 @@ export class Connections {
       isSound = true;
       return result;
     } catch (error) {
-      // A refused statement leaves the connection usable, possibly with an open transaction.
-      if (isStatementError(error)) isSound = await rolledBack(client);
+      // A refused statement leaves the connection usable, possibly with an open transaction; so does one never sent.
+      if (isStatementError(error) || error instanceof UnusableWrite) isSound = await rolledBack(client);
       throw error;
     } finally {
       this.#giveBack(client, isSound);

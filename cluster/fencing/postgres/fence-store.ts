@@ -4,7 +4,7 @@ import type { Activated, ActivateRequest, Fence, FencedWrite, FenceStore, WriteO
 import { Activations, type LoadTables } from './activations.js';
 import { keyOf } from './actor-key.js';
 import { Connections, pipelined, type ConnectionsOptions, type Row, type Statement } from './connections.js';
-import { isHeldUp, storeUnavailable } from './failures.js';
+import { isHeldUp, isRefusal, storeUnavailable, UnusableWrite } from './failures.js';
 import { answersOf, type Claim, OneStatement, type WritingStatement } from './one-statement.js';
 
 /** The SQL of one platform: its loads and writes. Everything runs in the fence's transaction. */
@@ -15,6 +15,8 @@ export interface PostgresTables<Load, Loaded, Write, Result> extends LoadTables<
   results(writes: readonly Write[], answers: readonly (readonly Row[])[]): readonly Result[];
   /** Omit it if each write of an actor must commit separately; see `FenceStore`. */
   readonly combine?: (earlier: Write, later: Write) => Write;
+  /** Omit it if no write is large; see `FenceStore`. */
+  readonly bytesOf?: (write: Write) => number;
 }
 
 /** Short, because a write that is held up is found by halving its batch, and each step waits this long. */
@@ -114,11 +116,13 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
   readonly #batches: Connections;
   readonly #oneStatement = new OneStatement();
   readonly combine: FenceStore<Load, Loaded, Write, Result>['combine'];
+  readonly bytesOf: FenceStore<Load, Loaded, Write, Result>['bytesOf'];
 
   constructor(tables: PostgresTables<Load, Loaded, Write, Result>, options: PostgresFenceOptions) {
     const { activationsMax = 8, batchesMax = 3, ...connection } = options;
     this.#tables = tables;
     this.combine = tables.combine;
+    this.bytesOf = tables.bytesOf;
     this.#activations = new Activations(tables, { ...connection, connectionsMax: activationsMax });
     this.#batches = new Connections({
       ...connection,
@@ -169,7 +173,7 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
     batch: readonly FencedWrite<Write>[],
   ): Promise<WriteOutcome<Result>[] | undefined> {
     const writes = batch.flatMap(({ write }) => (write === undefined ? [] : [write]));
-    const statements = writes.length === 0 ? [] : this.#tables.write(writes);
+    const statements = this.#statements(writes);
     try {
       const written = await this.#claimAndWrite(client, claimOf(batch), statements);
       const results = writes.length === 0 ? [] : this.#tables.results(writes, written);
@@ -183,6 +187,14 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
       // A write may also have divided by zero; the checked path finds that out.
       if (error instanceof pg.DatabaseError && error.code === divisionByZero) return undefined;
       throw error;
+    }
+  }
+
+  #statements(writes: readonly Write[]): readonly WritingStatement[] {
+    try {
+      return writes.length === 0 ? [] : this.#tables.write(writes);
+    } catch (error) {
+      throw new UnusableWrite(error);
     }
   }
 
@@ -225,7 +237,7 @@ export class PostgresFenceStore<Load, Loaded, Write, Result> implements FenceSto
       );
     }
     const writes = due.flatMap(({ write }) => (write === undefined ? [] : [write]));
-    const statements = writes.length === 0 ? [] : this.#tables.write(writes);
+    const statements = this.#statements(writes);
     const answers = await pipelined(client, [advanceStatement(due), ...statements, 'commit']);
     // COMMIT of a failed transaction answers ROLLBACK; the failure itself was thrown before.
     if (answers.at(-1)?.command !== 'COMMIT') throw unknownOutcome(new Error('COMMIT was not confirmed'));
@@ -282,9 +294,9 @@ function columns<Value>(rows: readonly (readonly Value[])[], count: number): Val
   return Array.from({ length: count }, (_, column) => rows.flatMap((row) => row.slice(column, column + 1)));
 }
 
-/** A constraint, check or value out of range: the same write would fail again. */
-function isRejected(error: unknown): error is pg.DatabaseError {
-  return error instanceof pg.DatabaseError && /^(?:22|23|42|44|P0)/.test(error.code ?? '');
+/** The same write would fail again. */
+function isRejected(error: unknown): error is Error {
+  return error instanceof UnusableWrite || isRefusal(error);
 }
 
 function unknownOutcome(cause: unknown): ClusterError {

@@ -8,6 +8,7 @@ import { factsStatement, touchStatement } from '../consumers/index.js';
 import { realtimeStatement } from '../realtime/index.js';
 import { openedTable } from '../../models/usage/index.js';
 import { combinedWrite } from './combined-write.js';
+import { bytesOfWrite } from './write-bytes.js';
 import { listed, type RowsStatement, type Table, upsert } from './row-statements.js';
 import { textBytesMax } from '../../infra/storage/index.js';
 import type {
@@ -292,6 +293,7 @@ export const sessionTables: PostgresTables<SessionLoad, SessionLoaded, SessionWr
     approvals: (row?.['approvals'] ?? []) as readonly ApprovalRow[],
   }),
   combine: combinedWrite,
+  bytesOf: bytesOfWrite,
   write: (writes) => partsOf(writes).map(({ statement, rows }) => statement(rows)),
   results(writes, answers) {
     const place = partsOf(writes).findIndex(({ statement }) => statement === statements.executions);

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { PostgresFenceStore, type PostgresTables } from '../../../cluster/fencing/postgres/fence-store.js';
-import type { SumLoad, SumWrite } from '../../contracts/fence-store.js';
+import { refusedSums, type SumLoad, type SumWrite, unusableSum } from '../../contracts/fence-store.js';
 
 export const sumTables: PostgresTables<SumLoad, number, SumWrite, number> = {
   load: ({ counter }) => ({
@@ -21,16 +21,17 @@ export const sumTables: PostgresTables<SumLoad, number, SumWrite, number> = {
         insert into sums as s (counter, sum) select counter, sum from added
         on conflict (counter) do update set sum = excluded.sum
         returning counter, sum`,
-      values: [
-        writes.map(({ id }) => id),
-        writes.map(({ counter }) => counter),
-        writes.map(({ sum }) => sum),
-      ],
+      values: [writes.map(({ id }) => id), writes.map(({ counter }) => counter), writes.map(usable)],
     },
   ],
   results: (writes, [rows = []]) =>
     writes.map(({ counter }) => Number(rows.find((row) => row['counter'] === counter)?.['sum'])),
 };
+
+function usable({ sum }: SumWrite): number {
+  if (sum === unusableSum) throw new RangeError('Invalid string length');
+  return sum;
+}
 
 const sumsText = (parameter: number, condition: string): string =>
   `insert into sums as s (counter, sum)
@@ -45,7 +46,7 @@ const sumTablesInOne: typeof sumTables = {
     {
       name: 'sum_write_in_one',
       text: sumsText(1, 'true'),
-      values: [JSON.stringify(writes.map(({ counter, sum }) => ({ counter, sum })))],
+      values: [JSON.stringify(writes.map((write) => ({ counter: write.counter, sum: usable(write) })))],
       part: { name: 'summed', text: sumsText, answers: true },
     },
   ],
@@ -58,6 +59,15 @@ export async function createSumTables(databaseUrl: string): Promise<void> {
     create table sums (counter text primary key, sum bigint not null check (sum >= 0));
     create table additions (id text primary key, counter text not null, sum bigint not null check (sum >= 0));
     grant select, insert, update on sums, additions to troupe_writer;
+    create function refuse_sum() returns trigger language plpgsql as $$ begin
+      ${Object.entries(refusedSums)
+        .map(
+          ([code, sum]) =>
+            `if new.sum = ${sum} then raise exception 'as the test says' using errcode = '${code}'; end if;`,
+        )
+        .join(' ')}
+      return new; end $$;
+    create trigger refuse before insert or update on sums for each row execute function refuse_sum();
   `);
   await client.end();
 }

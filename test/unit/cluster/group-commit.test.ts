@@ -16,6 +16,7 @@ class ScriptedStore implements FenceStore<undefined, undefined, string, string> 
   delayMs = 5;
   answer: Outcomes = (batch) => batch.map(({ write }) => ({ outcome: 'written', result: write ?? '' }));
   combine: ((earlier: string, later: string) => string) | undefined;
+  bytesOf: ((write: string) => number) | undefined;
   readonly #time: VirtualTime;
 
   constructor(time: VirtualTime) {
@@ -196,4 +197,32 @@ test('a write that another transaction holds up delays no other', async (t) => {
   t.true(time.monotonicMs() - startedMs < 1_000, `${time.monotonicMs() - startedMs} ms`);
   store.answer = (batch) => batch.map(({ write }) => ({ outcome: 'written', result: write ?? '' }));
   t.deepEqual(await holding, { outcome: 'committed', result: 'x' });
+});
+
+test('a batch ends where its bytes would pass the bound, in the order of arrival, and a larger write goes alone', async (t) => {
+  const { time, store, holder } = setUp();
+  const bound = config.writeBatchBytesMax;
+  const sizes: Readonly<Record<string, number>> = {
+    half: bound / 2,
+    whole: bound,
+    double: bound * 2,
+    small: 1,
+  };
+  store.bytesOf = (write) => sizes[write] ?? 0;
+  // Both batches are in flight, so that the others wait.
+  const first = settled(time, holder('first').write('none', undefined));
+  await time.advance(1);
+  const second = settled(time, holder('second').write('none', undefined));
+  await time.advance(1);
+  const names = ['half', 'half', 'small', 'whole', 'small', 'double', 'small', 'small'];
+  const written = names.map((name, place) => settled(time, holder(`later-${place}`).write(name, undefined)));
+  await time.advance(1_000);
+  t.deepEqual(
+    await Promise.all([first, second, ...written]),
+    ['none', 'none', ...names].map((result) => ({ outcome: 'committed', result })),
+  );
+  t.deepEqual(
+    store.batches.slice(2).map((batch) => batch.map(({ write }) => write)),
+    [['half', 'half'], ['small'], ['whole'], ['small'], ['double'], ['small', 'small']],
+  );
 });

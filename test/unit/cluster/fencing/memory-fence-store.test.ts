@@ -1,7 +1,13 @@
 import test from 'ava';
 import { MemoryFenceStore, type MemoryTables } from '../../../../cluster/simulation/fence-store.js';
 import { systemTime } from '../../../../cluster/time/system.js';
-import { fenceStoreContract, type SumLoad, type SumWrite } from '../../../contracts/fence-store.js';
+import {
+  fenceStoreContract,
+  refusedSums,
+  type SumLoad,
+  type SumWrite,
+  unusableSum,
+} from '../../../contracts/fence-store.js';
 
 class Sums implements MemoryTables<SumLoad, number, SumWrite, number> {
   readonly #sums = new Map<string, number>();
@@ -12,6 +18,7 @@ class Sums implements MemoryTables<SumLoad, number, SumWrite, number> {
 
   apply({ counter, sum }: SumWrite): number {
     if (sum < 0) throw new RangeError('a sum must not be negative');
+    if (sum === unusableSum || Object.values(refusedSums).includes(sum)) throw new Error('as the test says');
     this.#sums.set(counter, sum);
     return sum;
   }
