@@ -57,8 +57,11 @@ export function classify({ failure, sqlState }: StoreError): Verdict {
     case 'outcome-unknown':
       return 'unknown';
     case 'unexpected-row':
+      return 'all-are-wrong';
     case 'defect':
-      // P0 codes come from triggers and concern one row; all other codes concern the statement.
-      return sqlState?.startsWith('P0') === true ? 'one-is-wrong' : 'all-are-wrong';
+      // A code tells that PostgreSQL refused it. Few codes tell whether for a row, such as a text too long for an index, or
+      // for the statement: the halves find out. No row of a batch is refused for another, at the price of a refused
+      // statement for each row when the statement itself is wrong.
+      return sqlState === undefined ? 'all-are-wrong' : 'one-is-wrong';
   }
 }

@@ -1,5 +1,5 @@
 // Group commit against a real PostgreSQL, with the connection cut at the moments that matter.
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
 import pg from 'pg';
@@ -34,6 +34,7 @@ test.serial.before(async () => {
     create table notes (
       tenant_id uuid, id uuid, score bigint not null check (score >= 0), body jsonb, at timestamptz not null,
       primary key (tenant_id, id));
+    create index notes_title on notes ((body ->> 'title'));
     create table note_counts (tenant_id uuid primary key, total bigint not null);
     create table secrets_of_others (tenant_id uuid, id uuid, primary key (tenant_id, id));
     alter table notes enable row level security;
@@ -152,6 +153,21 @@ test('a row whose value cannot be sent at all fails alone', async (t) => {
     results.map(({ status }) => status),
     ['fulfilled', 'rejected', 'rejected'],
   );
+});
+
+test('a row that an index cannot hold fails alone', async (t) => {
+  const tenant = randomUUID();
+  const writer = openWriters(t).writer(notes);
+  const titles = ['short', randomBytes(8_000).toString('hex'), 'another'];
+  const results = await Promise.allSettled(
+    titles.map((title) => writer.write(note(tenant, { body: { title } }))),
+  );
+  t.deepEqual(
+    results.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  );
+  t.like(results[1], { reason: { failure: 'defect', sqlState: '54000' } });
+  t.is((await stored(tenant)).counted, 2);
 });
 
 test('a row written twice is stored and counted once, and the second writer is informed', async (t) => {
