@@ -55,6 +55,8 @@ export interface DurableActivation<Loaded, Write, Result> extends Activation {
    * what the store holds.
    */
   write(write: Write, options?: { readonly stamp?: BusyStamp }): Promise<Committed<Result>>;
+  /** No further write is sent. Those that wait are rejected with the error, and so is each later one. */
+  closeWrites(error: ClusterError): void;
   /** Changes only the busy stamp. */
   stamp(stamp: BusyStamp): Promise<void>;
 }
@@ -165,7 +167,7 @@ export function durableActor<Service extends ServiceShape, Load, Loaded, Write, 
   };
 }
 
-interface Writer<Write, Result> {
+interface Writer<Write, Result> extends Pick<WriteHolder, 'close'> {
   write(write: Write | undefined, stamp: BusyStamp | undefined): Promise<Committed<Result>>;
 }
 
@@ -213,6 +215,10 @@ class FencedActivation<Loaded, Write, Result> implements DurableActivation<Loade
 
   write(write: Write, options?: { readonly stamp?: BusyStamp }): Promise<Committed<Result>> {
     return this.#writer.write(write, options?.stamp);
+  }
+
+  closeWrites(error: ClusterError): void {
+    this.#writer.close(error);
   }
 
   async stamp(stamp: BusyStamp): Promise<void> {

@@ -72,7 +72,8 @@ export interface FenceStore<Load, Loaded, Write, Result> {
   write(batch: readonly FencedWrite<Write>[]): Promise<readonly WriteOutcome<Result>[]>;
   /**
    * Present if the writes of one actor may commit or fail together: writes that are requested during an earlier write
-   * are then merged into one. Where both set the same row, the later write wins.
+   * are then merged into one. Where both set the same row, the later write wins. Each is written by itself if the store
+   * refuses what they were merged into.
    */
   readonly combine?: ((earlier: Write, later: Write) => Write) | undefined;
   /** About the size of a write in bytes, for kinds with large ones: a batch is closed early at `writeBatchBytesMax`. */

@@ -16,7 +16,8 @@ import type {
  * Group commit: writes of many actors share one transaction. A batch is sent at once if the store is idle,
  * otherwise when an earlier batch returns; there is no timer. Writes leave in the order in which they became ready: one
  * that is too large for the rest of a batch begins the next one. An actor has at most one write in flight, which
- * keeps its revisions in order; its later writes wait, and are merged where the store can combine them.
+ * keeps its revisions in order; its later writes wait, and are merged where the store can combine them. A merged write
+ * that the store refuses is written in its parts: none of them is refused for another.
  *
  * A batch of unknown outcome is submitted again with the same rows until the store answers. Its actors answer
  * nothing meanwhile, and end if a write waits longer than `statementTimeoutMs` (protocol 1.5). Writes that other
@@ -63,6 +64,8 @@ class Holder<Write, Result> implements WriteHolder {
   fence: Fence;
   lost = false;
   inFlight = false;
+  /** How many of the oldest entries are to be written apart, because the store refused them as one write. */
+  apart = 0;
   readonly entries: Entry<Write, Result>[] = [];
   readonly #submit: (holder: Holder<Write, Result>) => void;
   readonly #settings: GroupCommitSettings;
@@ -214,7 +217,8 @@ export class GroupCommit<Load, Loaded, Write, Result> {
 
   #flightOf(holder: Holder<Write, Result>): Flight<Write, Result> | undefined {
     const { combine } = this.#store;
-    const entries = combine === undefined ? holder.entries.slice(0, 1) : [...holder.entries];
+    const isApart = combine === undefined || holder.apart > 0;
+    const entries = isApart ? holder.entries.slice(0, 1) : [...holder.entries];
     const [first, ...others] = entries;
     if (first === undefined) return undefined;
     let { write, stamp } = first;
@@ -280,6 +284,12 @@ export class GroupCommit<Load, Loaded, Write, Result> {
     }
     // Closing rejected the entries. A committed write stands, but an ended activation must not report it.
     if (holder.lost) return;
+    if (outcome.outcome === 'rejected' && entries.length > 1) {
+      holder.apart = entries.length;
+      this.#ready.push(holder);
+      return;
+    }
+    if (holder.apart > 0) holder.apart -= 1;
     holder.entries.splice(0, entries.length);
     if (outcome.outcome === 'written') {
       holder.fence = { ...holder.fence, revision: revision(holder.fence.revision + 1) };
