@@ -1,16 +1,20 @@
-import { ClusterError } from '../../../cluster/index.js';
-import type { PlainActivation, SessionActivation } from './parts.js';
+import { ClusterError, type Time } from '../../../cluster/index.js';
+import type { IfRefused, PlainActivation, SessionActivation } from './parts.js';
 import type { SessionWritten } from './rows.js';
 
 /**
  * An actor's memory is ahead of its writes. If a write is refused, for whatever reason, that memory is wrong: the
- * activation ends, and the next call loads the stored state.
+ * activation ends, and the next call loads the stored state. From then on it may neither act nor write, except for what
+ * follows a write that is refused for good.
  */
 export class EndingActivation implements SessionActivation {
   readonly #inner: PlainActivation;
+  readonly #time: Pick<Time, 'soon'>;
+  #isEnding = false;
 
-  constructor(inner: PlainActivation) {
+  constructor(inner: PlainActivation, time: Pick<Time, 'soon'>) {
     this.#inner = inner;
+    this.#time = time;
   }
 
   get address(): SessionActivation['address'] {
@@ -38,7 +42,7 @@ export class EndingActivation implements SessionActivation {
   }
 
   mayAct(): boolean {
-    return this.#inner.mayAct();
+    return !this.#isEnding && this.#inner.mayAct();
   }
 
   effectsClear(...[signal]: Parameters<SessionActivation['effectsClear']>): Promise<void> {
@@ -49,18 +53,39 @@ export class EndingActivation implements SessionActivation {
     this.#inner.holds(bytes);
   }
 
+  closeWrites(...[error]: Parameters<SessionActivation['closeWrites']>): void {
+    this.#inner.closeWrites(error);
+  }
+
   stamp(...[stamp]: Parameters<SessionActivation['stamp']>): Promise<void> {
     return this.#inner.stamp(stamp);
   }
 
   async write(
-    ...[write, options]: Parameters<SessionActivation['write']>
+    ...[write, { ifRefused, ...options } = {}]: Parameters<SessionActivation['write']>
   ): ReturnType<SessionActivation['write']> {
+    if (this.#isEnding) throw ending();
     try {
       return await this.#inner.write(write, options);
     } catch (error) {
-      this.#inner.end('failed');
+      await this.#end(error, ifRefused);
       throw error;
+    }
+  }
+
+  /**
+   * Of several writes that fail, the first decides what follows. The end of an activation has its callers ask again, which
+   * would meet the same refusal: one that is for good is told before.
+   */
+  async #end(error: unknown, ifRefused: IfRefused | undefined): Promise<void> {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    if (!(error instanceof ClusterError) || error.tag !== 'write_rejected') return this.#inner.end('failed');
+    try {
+      await ifRefused?.(this.#inner, error);
+    } finally {
+      this.#inner.closeWrites(ending());
+      this.#time.soon(() => this.#inner.end('failed'));
     }
   }
 
@@ -73,4 +98,8 @@ export class EndingActivation implements SessionActivation {
       'the session was written, but the store lost its answer; repeat the call with the same execution id',
     );
   }
+}
+
+function ending(): ClusterError {
+  return new ClusterError('fenced', 'the activation ends, because the store refused a write of it');
 }

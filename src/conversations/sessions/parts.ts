@@ -1,4 +1,11 @@
-import type { DurableActivation, Reference, Slot, Time } from '../../../cluster/index.js';
+import type {
+  BusyStamp,
+  ClusterError,
+  DurableActivation,
+  Reference,
+  Slot,
+  Time,
+} from '../../../cluster/index.js';
 import type { SessionServiceDefinition } from '../../../generated/troupe/actors/v1/session.js';
 import type { AgentsSubject } from '../../agents/index.js';
 import type { Attachments } from '../attachments/index.js';
@@ -12,12 +19,19 @@ export type SessionService = typeof SessionServiceDefinition;
 /** As the runtime gives it. */
 export type PlainActivation = DurableActivation<SessionLoaded, SessionWrite, SessionWritten>;
 
+/** Called before the activation ends because the store refused a write for good. */
+export type IfRefused = (activation: PlainActivation, error: ClusterError) => Promise<void>;
+
 export interface SessionActivation extends PlainActivation {
+  write(
+    write: SessionWrite,
+    options?: { readonly stamp?: BusyStamp; readonly ifRefused?: IfRefused },
+  ): ReturnType<PlainActivation['write']>;
   /**
    * Like `write`, for a write that may repeat one of an earlier activation. If the store lost the result, the
    * activation ends and the promise rejects with `outcome_unknown`.
    */
-  writeKnown(...given: Parameters<PlainActivation['write']>): Promise<SessionWritten>;
+  writeKnown(...given: Parameters<SessionActivation['write']>): Promise<SessionWritten>;
 }
 
 /** The dependencies of the session actor. */

@@ -118,7 +118,7 @@ class SessionActor {
   #isAsking = false;
 
   constructor(activation: PlainActivation, parts: SessionActorParts) {
-    this.#activation = new EndingActivation(activation);
+    this.#activation = new EndingActivation(activation, parts.time);
     this.#parts = parts;
     this.#state = new SessionState(activation.loaded, activation.epoch, parts.time, (bytes) =>
       activation.holds(bytes),

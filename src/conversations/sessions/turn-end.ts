@@ -3,7 +3,8 @@ import { doneEvent, type Outcome, type StreamEvent, type TurnUsage } from '../in
 import type { ErrorCode } from '../../kernel/errors.js';
 import { inputTokens, outputTokens, zeroUsage } from '../../llm/index.js';
 import { type RecordedStep, tokensOf, type TurnEnd } from '../turns/index.js';
-import type { ExecutionRow } from './rows.js';
+import type { ExecutionRow, ExecutionStatus, LogRow } from './rows.js';
+import { compact, type LoggedEvent } from './turn-log.js';
 
 /** A turn may also end before it began. */
 export type Ended = Omit<TurnEnd, 'outcome'> & { readonly outcome: Outcome };
@@ -34,6 +35,50 @@ export function lastEvents(
   const ids = { session_id: session_id ?? '', execution_id: id };
   events.push(doneEvent(ids, end.outcome, end.timeoutClock));
   return events;
+}
+
+const statusOf: Readonly<Record<Outcome, ExecutionStatus>> = {
+  COMPLETED: 'completed',
+  TIMEOUT: 'timeout',
+  CANCELLED: 'cancelled',
+  FAILED: 'failed',
+  BLOCKED: 'blocked',
+  SUSPENDED: 'blocked',
+};
+
+/** What the end of a turn changes in its row; `kept` is the text of the answer that is stored. */
+export function endedRow(end: Ended, kept: string, finishedAt: string): Partial<ExecutionRow> {
+  return {
+    status: statusOf[end.outcome],
+    outcome: end.outcome,
+    output: kept,
+    blocks: end.blocks,
+    parsed: end.parsed ?? null,
+    model: end.model,
+    provider: end.provider,
+    usage: usageOf(end),
+    cost: end.cost,
+    latency_ms: Math.round(end.latencyMs),
+    first_token_ms: end.firstTokenMs === null ? null : Math.round(end.firstTokenMs),
+    tool_calls: end.toolCalls,
+    timeout_clock: end.timeoutClock ?? null,
+    error: end.error ?? null,
+    sealed_input: null,
+    sealed_bindings: null,
+    finished_at: finishedAt,
+  };
+}
+
+/** How long the events of a finished turn can be read again. */
+const logKeptMs = 3_600_000;
+
+export function logRow(
+  { tenant_id, id }: ExecutionRow,
+  events: readonly LoggedEvent[],
+  nowMs: number,
+): LogRow {
+  const expires_at = new Date(nowMs + logKeptMs).toISOString();
+  return { tenant_id, execution_id: id, events: compact(events), expires_at };
 }
 
 export function usageOf({ usage }: Ended): TurnUsage {

@@ -11,13 +11,13 @@ import type { OpenedRow } from '../../models/usage/index.js';
 import { approvalEvents, parkTurn, voided } from './approvals.js';
 import { lookAgainMs } from './turn-queue.js';
 import { type LiveTurn, stepRow } from './live-turn.js';
-import type { SessionActivation, SessionActorParts } from './parts.js';
+import type { IfRefused, SessionActivation, SessionActorParts } from './parts.js';
 import { boundBy } from './bound-attachments.js';
-import type { ExecutionStatus, MessageRow, SessionRow } from './rows.js';
-import { afterWait, ended, type Ended, failed, lastEvents, usageOf } from './turn-end.js';
+import type { MessageRow, SessionRow } from './rows.js';
+import { endRefused, type StoredTurn } from './refused-turn.js';
+import { afterWait, ended, type Ended, endedRow, failed, lastEvents, logRow } from './turn-end.js';
 import { Summaries } from './summaries.js';
 import { change, type SessionState } from './session-state.js';
-import { compact } from './turn-log.js';
 import { agentOf, refusalOf } from './turn-checks.js';
 import { newMessage, turnStart } from './turn-start.js';
 
@@ -25,17 +25,6 @@ import { newMessage, turnStart } from './turn-start.js';
 const bindingsMsMax = 5_000;
 /** After its deadline a turn has this long to write its end before its busy stamp expires. */
 const stampMarginMs = 30_000;
-/** How long the events of a finished turn can be read again. */
-const logKeptMs = 3_600_000;
-
-const statusOf: Readonly<Record<Outcome, ExecutionStatus>> = {
-  COMPLETED: 'completed',
-  TIMEOUT: 'timeout',
-  CANCELLED: 'cancelled',
-  FAILED: 'failed',
-  BLOCKED: 'blocked',
-  SUSPENDED: 'blocked',
-};
 
 interface EndOptions {
   readonly realtimeEvents: readonly RealtimeEventRow[];
@@ -180,6 +169,7 @@ export class TurnWorker {
     const nowMs = this.#parts.time.wallMs();
     const deadlineMs = turn.row.input.deadline_ms;
     const resumed = turn.hasBegun;
+    const stored = this.#stored(turn);
     const messages = resumed ? [] : this.#addUserMessage(turn);
     change(turn, {
       status: 'running',
@@ -191,7 +181,10 @@ export class TurnWorker {
     });
     const { finishedBefore } = await this.#activation.writeKnown(
       { messages, executions: [turn.row], attachments: boundBy(messages) },
-      { stamp: { set: 'busy', process: this.#activation.process, forMs: deadlineMs + stampMarginMs } },
+      {
+        stamp: { set: 'busy', process: this.#activation.process, forMs: deadlineMs + stampMarginMs },
+        ifRefused: this.#endRefused(turn, stored),
+      },
     );
     if (finishedBefore.has(turn.row.id)) {
       // This activation's memory says that the turn is unfinished, so only a fresh load can be trusted.
@@ -231,7 +224,11 @@ export class TurnWorker {
   async #record(turn: LiveTurn, steps: readonly RecordedStep[]): Promise<void> {
     if (turn.finished) throw new TurnLost();
     turn.keepSteps(steps);
-    const written = this.#activation.write({ steps: steps.map((step) => stepRow(turn.row, step)) });
+    const ifRefused = this.#endRefused(turn);
+    const written = this.#activation.write(
+      { steps: steps.map((step) => stepRow(turn.row, step)) },
+      { ifRefused },
+    );
     // Writes are sent once the event loop has finished its present work.
     this.#recordIsPending = true;
     this.#parts.time.soon(() => {
@@ -245,7 +242,8 @@ export class TurnWorker {
   /** Opens the ledger row in the commit of the steps that were recorded in the same tick. */
   #open(turn: LiveTurn, row: OpenedRow): Promise<void> | undefined {
     if (turn.finished || !this.#recordIsPending) return undefined;
-    return this.#activation.write({ opened: [row] }).then(() => undefined);
+    const ifRefused = this.#endRefused(turn);
+    return this.#activation.write({ opened: [row] }, { ifRefused }).then(() => undefined);
   }
 
   /**
@@ -264,13 +262,14 @@ export class TurnWorker {
     if (turn.finished) return;
     turn.keepSteps(parked.steps);
     if (!turn.abort.signal.aborted && !turn.muted) {
+      const stored = this.#stored(turn);
       const written = this.#activation.write(
         {
           ...this.#sessionPart(new Date(this.#parts.time.wallMs()).toISOString()),
           ...parkTurn(turn, parked, this.#parts),
           steps: parked.steps.map((step) => stepRow(turn.row, step)),
         },
-        { stamp: { set: 'free' } },
+        { stamp: { set: 'free' }, ifRefused: this.#endRefused(turn, stored) },
       );
       await Promise.all([written, ...turn.ledgerWrites]);
       for (const event of approvalEvents(turn, this.#parts)) turn.log.append(event);
@@ -294,32 +293,15 @@ export class TurnWorker {
     const outcome: Outcome = end.outcome;
     const kept = outcome === 'SUSPENDED' ? turn.sentText : end.content;
     const begun = turn.hasBegun;
+    const finishedAt = new Date(this.#parts.time.wallMs()).toISOString();
+    const stored = this.#stored(turn, holdsStamp);
     // A message that waited while the agent was suspended is kept; the message of a denied consumer is not.
     const isPart = begun || outcome === 'SUSPENDED';
     const user = isPart && turn.row.input.message_number === undefined ? this.#addUserMessage(turn) : [];
     const answer = isPart ? this.#addAnswer(turn, kept, end) : [];
-    const finishedAt = new Date(this.#parts.time.wallMs()).toISOString();
     const tail = turn.log.prepare(lastEvents(turn.row, end, turn.muted));
-    change(turn, {
-      status: statusOf[outcome],
-      outcome,
-      input: { ...turn.row.input, last_event: tail.at(-1)?.id },
-      output: kept,
-      blocks: end.blocks,
-      parsed: end.parsed ?? null,
-      model: end.model,
-      provider: end.provider,
-      usage: usageOf(end),
-      cost: end.cost,
-      latency_ms: Math.round(end.latencyMs),
-      first_token_ms: end.firstTokenMs === null ? null : Math.round(end.firstTokenMs),
-      tool_calls: end.toolCalls,
-      timeout_clock: end.timeoutClock ?? null,
-      error: end.error ?? null,
-      sealed_input: null,
-      sealed_bindings: null,
-      finished_at: finishedAt,
-    });
+    const input = { ...turn.row.input, last_event: tail.at(-1)?.id };
+    change(turn, { ...endedRow(end, kept, finishedAt), input });
     const written = this.#activation.write(
       {
         ...(begun ? this.#sessionPart(finishedAt, 1) : this.#sessionPart()),
@@ -328,18 +310,14 @@ export class TurnWorker {
         executions: [turn.row],
         approvals: voided(turn, finishedAt),
         steps: end.steps.map((step) => stepRow(turn.row, step)),
-        logs: [
-          {
-            tenant_id: turn.row.tenant_id,
-            execution_id: turn.row.id,
-            events: compact([...turn.visibleEvents(), ...tail]),
-            expires_at: new Date(this.#parts.time.wallMs() + logKeptMs).toISOString(),
-          },
-        ],
+        logs: [logRow(turn.row, [...turn.visibleEvents(), ...tail], this.#parts.time.wallMs())],
         realtimeEvents,
       },
-      // Otherwise another turn may be running under the stamp.
-      holdsStamp ? { stamp: { set: 'free' } } : {},
+      {
+        // Otherwise another turn may be running under the stamp.
+        ...(holdsStamp && { stamp: { set: 'free' } as const }),
+        ifRefused: this.#endRefused(turn, stored),
+      },
     );
     const shown = Promise.all([written, ...turn.ledgerWrites]).then(() => {
       this.#parts.onTurnEnded(turn.row);
@@ -349,6 +327,17 @@ export class TurnWorker {
     turn.ending = shown.catch(() => undefined); // `await shown` reports a failure.
     await shown;
     this.#state.ended(turn);
+  }
+
+  /** What follows if the store refuses a write of the turn for good. */
+  #endRefused(turn: LiveTurn, stored = this.#stored(turn)): IfRefused {
+    return (activation, error) => endRefused(turn, stored, { activation, parts: this.#parts, error });
+  }
+
+  /** What the store has of the turn before its next write. */
+  #stored(turn: LiveTurn, holdsStamp = true): StoredTurn {
+    const { row, approvals, hasBegun } = turn;
+    return { row, approvals, session: hasBegun ? this.#counted(undefined) : undefined, holdsStamp };
   }
 
   #addUserMessage(turn: LiveTurn): readonly MessageRow[] {
@@ -388,11 +377,16 @@ export class TurnWorker {
 
   /** A turn's end and its wait are interactions, also without an answer: lists are read by what changed a moment ago. */
   #sessionPart(interactedAt?: string, endedTurns = 0): { readonly session?: SessionRow } {
-    const { session } = this.#state;
+    const session = this.#counted(interactedAt, endedTurns);
     if (session === undefined) return {};
+    this.#state.session = session;
+    return { session };
+  }
+
+  #counted(interactedAt: string | undefined, endedTurns = 1): SessionRow | undefined {
+    const { session } = this.#state;
+    if (session === undefined) return undefined;
     const last_interaction = interactedAt ?? session.last_interaction;
-    const total_turns = session.total_turns + endedTurns;
-    this.#state.session = { ...session, total_turns, last_interaction };
-    return { session: this.#state.session };
+    return { ...session, total_turns: session.total_turns + endedTurns, last_interaction };
   }
 }

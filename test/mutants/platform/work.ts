@@ -223,8 +223,8 @@ export const work = [
       {
         id: 'stamp-left-behind',
         rule: 'The end of a turn frees the stamp.',
-        find: `      holdsStamp ? { stamp: { set: 'free' } } : {},`,
-        replace: `      holdsStamp ? {} : {},`,
+        find: `        ...(holdsStamp && { stamp: { set: 'free' } as const }),`,
+        replace: `        ...(holdsStamp && {}),`,
       },
     ],
     turns,

@@ -51,6 +51,8 @@ export interface SessionNodeOptions {
   readonly time?: Time;
   /** How the agent is found; at once if it is not given. */
   readonly runnableAgent?: () => Promise<RunnableAgent>;
+  /** Called for what is reported; without it, a report fails the test. */
+  readonly report?: SessionActorParts['report'];
   /** Stands between the node and its store. */
   readonly over?: (store: SessionStore) => SessionStore;
   readonly config?: Partial<ClusterConfig>;
@@ -66,7 +68,7 @@ export async function echoingAgent(bench: TurnsBench): Promise<RunnableAgent> {
 export function sessionKind(
   commits: SessionCommits,
   self: SessionActorParts['self'],
-  options: Pick<SessionNodeOptions, 'bench' | 'agent' | 'turns' | 'time' | 'runnableAgent'>,
+  options: Pick<SessionNodeOptions, 'bench' | 'agent' | 'turns' | 'time' | 'runnableAgent' | 'report'>,
 ): ActorKindOf<SessionService> {
   const { bench, agent, turns = bench.turns, time = systemTime, runnableAgent = () => agent } = options;
   const tenant = { scope: bench.scope, limits: limitsOf('enterprise', {}), suspended: false };
@@ -89,9 +91,11 @@ export function sessionKind(
     armExpiry: () => undefined,
     time,
     newId: randomUUID,
-    report: (_, error) => {
-      throw error;
-    },
+    report:
+      options.report ??
+      ((_, error) => {
+        throw error;
+      }),
   });
 }
 
@@ -123,6 +127,7 @@ export function turnOf(
   agent: RunnableAgent,
   executionId: string,
   author: Author = { kind: 'key', id: '5d0ab5ce-8e8c-4d7b-9f0c-0d6f3b0f7f11' },
+  message = 'good morning, everybody',
 ): Parameters<SessionNode['session']['run']>[0] {
   return {
     turn: turnToWire({
@@ -135,7 +140,7 @@ export function turnOf(
       consumerDisplayName: undefined,
       nameInferred: false,
       input: {
-        message: 'good morning, everybody',
+        message,
         author,
         declared_context: null,
         accepted_fields: ['message'],
