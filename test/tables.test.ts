@@ -62,7 +62,9 @@ test('the list of owners names each migrated object once', (t) => {
 /** What the file creates or, after a release, changes. */
 function namesOf(file: SqlFile): readonly string[] {
   const changed = file.texts.flatMap((text) => [
-    ...text.matchAll(/\b(?:alter\s+table|(?:index|policy)\s+\w+\s+on|grant\s+[^;]+?\son)\s+([\w.]+)/g),
+    ...text.matchAll(
+      /\b(?:alter\s+table|(?:index(?:\s+concurrently)?|policy)\s+\w+\s+on|grant\s+[^;]+?\son)\s+([\w.]+)/g,
+    ),
   ]);
   return [...createdIn(file).map(({ name }) => name), ...changed.map(([, name = '']) => name)];
 }

@@ -1,6 +1,6 @@
 // Forward-only migrations. Each numbered file of migrations/ runs once, in the order of the numbers; then each file of
 // migrations/functions/ runs whose text this database has not had. Every file runs in a transaction of its own, which
-// records its checksum. An advisory lock makes nodes that start at the same time wait for the first one.
+// records its checksum, but for those that PostgreSQL takes only outside one. An advisory lock makes nodes that start at the same time wait for the first one.
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { StoreError, toStoreError } from './errors.js';
@@ -36,6 +36,7 @@ export type MigrationResult = {
 
 /** The number is arbitrary, but every version of Troupe must use the same one. */
 const lockKey = 5_021_873_901;
+const lockAgainMs = 100;
 
 /**
  * schema_functions keeps every text that a function has had: an older node must not restore a former text. Version 0.1
@@ -84,7 +85,7 @@ async function applyPending(
   const before = pendingFiles(files, await readRecordedFiles(client), options);
   const { isNewer } = before;
   if (before.numbered.length + before.functions.length === 0) return { applied: [], isNewer };
-  await client.query('select pg_advisory_lock($1)', [lockKey]);
+  await takeLock(client);
   await client.query(recordTables);
   // Read again under the lock: another node may have applied the files while this one waited.
   const { numbered, functions } = pendingFiles(files, await readRecordedFiles(client), options);
@@ -103,18 +104,45 @@ async function applyPending(
   return { applied: [...numbered, ...functions].map(({ name }) => name), isNewer };
 }
 
+/** Asks again and again: a build of an index beside writes waits for every statement that runs, also for one that waits. */
+async function takeLock(client: pg.Client): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [
+      lockKey,
+    ]);
+    if (rows[0]?.taken === true) return;
+    await delay(lockAgainMs);
+  }
+}
+
 /** In the file's transaction: a table is never without it. The first file creates the function. */
 const letBackupRead = `
   do $$ begin
     if to_regprocedure('public.let_backup_read()') is not null then perform public.let_backup_read(); end if;
   end $$`;
 
+/**
+ * PostgreSQL builds an index beside writes only outside a transaction. Such a file may be cut off anywhere and is then
+ * applied again from its start.
+ */
+const outside = /^-- outside a transaction\b/m;
+
+function statementsOf(text: string): readonly string[] {
+  return text
+    .replaceAll(/^--.*$/gm, '')
+    .split(/;$/m)
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== '');
+}
+
 async function apply(client: pg.Client, file: SqlFile, record: pg.QueryConfig): Promise<void> {
   const attemptsMax = 5;
   for (let attempt = 1; ; attempt += 1) {
     try {
+      const isOutside = outside.test(file.text);
+      if (isOutside) for (const statement of statementsOf(file.text)) await client.query(statement);
       await client.query('begin');
-      await client.query(file.text);
+      if (!isOutside) await client.query(file.text);
       await client.query(record);
       await client.query(letBackupRead);
       await client.query('commit');

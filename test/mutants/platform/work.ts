@@ -163,9 +163,8 @@ export const work = [
       {
         id: 'refused-write-keeps-the-memory',
         rule: 'A refused write ends the activation, whose memory is ahead of the store.',
-        find: `      this.#inner.end('failed');
-      throw error;`,
-        replace: `      throw error;`,
+        find: `      this.#time.soon(() => this.#inner.end('failed'));`,
+        replace: ``,
         tests: ['test/unit/conversations/sessions/ending-activation.test.ts'],
       },
     ],
