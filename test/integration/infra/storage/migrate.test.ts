@@ -8,7 +8,9 @@ import test from 'ava';
 import type { ExecutionContext } from 'ava';
 import pg from 'pg';
 import { migrate, MigrationError, migrationsDirectory } from '../../../../src/infra/storage/index.js';
+import { eventually } from '../../../support/clocks/eventually.js';
 import { createEmptyDatabase } from '../../../support/database/database.js';
+import { waitersFor } from '../../../support/database/lock-waiters.js';
 
 async function folder(t: ExecutionContext, files: Record<string, string>): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'troupe-migrations-'));
@@ -106,6 +108,34 @@ test('a failing file leaves nothing behind, and earlier ones stay applied', asyn
   ]);
   await write(directory, { '0002_bad.sql': 'create table half (id int);' });
   t.deepEqual((await migrate({ databaseUrl: url, directory })).applied, ['0002_bad.sql']);
+});
+
+test('a file outside a transaction builds its index beside writes, and again if it was cut off', async (t) => {
+  const { url } = await createEmptyDatabase(t);
+  const builds = `-- outside a transaction: rows are written meanwhile; and they are
+drop index concurrently if exists by_id;
+create index concurrently by_id on rows (id);\n`;
+  const directory = await folder(t, {
+    '0001_rows.sql': 'create table rows (id int);',
+    '0002_cut_off.sql': `${builds}insert into nowhere values (1);\n`,
+  });
+  await refusal(t, migrate({ databaseUrl: url, directory }));
+  t.deepEqual(await rowsOf(url, 'select name from schema_migrations'), [{ name: '0001_rows.sql' }]);
+  await write(directory, { '0002_cut_off.sql': builds });
+  const writer = new pg.Client({ connectionString: url });
+  await writer.connect();
+  t.teardown(() => writer.end());
+  await writer.query('begin; insert into rows values (1)');
+  const migrating = migrate({ databaseUrl: url, directory });
+  await eventually(async () => (await waitersFor(writer)).length > 0, { what: 'the build waits' });
+  // Another node that starts waits too, and is in the way of nobody.
+  const beside = migrate({ databaseUrl: url, directory });
+  await rowsOf(url, "set lock_timeout = '5s'; insert into rows values (2)");
+  await writer.query('commit');
+  t.deepEqual([...(await migrating).applied, ...(await beside).applied], ['0002_cut_off.sql']);
+  t.deepEqual(await rowsOf(url, "select indisvalid from pg_index where indexrelid = 'by_id'::regclass"), [
+    { indisvalid: true },
+  ]);
 });
 
 test('a file changed after it was applied is refused by name', async (t) => {
