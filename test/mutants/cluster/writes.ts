@@ -99,6 +99,12 @@ export const writes = [
         replace: ``,
       },
       {
+        id: 'batch-of-any-bytes',
+        rule: 'A batch is bounded in bytes.',
+        find: `      if (flights.length > 0 && bytes > writeBatchBytesMax) break;`,
+        replace: `      if (flights.length > 0 && bytes > writeBatchBytesMax * 1_000) break;`,
+      },
+      {
         id: 'revision-not-raised',
         rule: 'Each committed write raises the revision that the next one expects.',
         find: `      holder.fence = { ...holder.fence, revision: revision(holder.fence.revision + 1) };`,
@@ -158,6 +164,18 @@ export const writes = [
       },
     ],
     { ...fencing, tests: ['test/integration/cluster/fencing/activations.test.ts', ...fencing.tests] },
+  ),
+  ...mutantsOf(
+    'cluster/fencing/postgres/failures.ts',
+    [
+      {
+        id: 'refused-statement-repeated',
+        rule: 'A statement that the store refuses is not repeated with the whole batch.',
+        find: `  return !transientClass.test(code);`,
+        replace: `  return /^(?:22|23|42|44|P0)/.test(code) && !transientClass.test(code);`,
+      },
+    ],
+    fencing,
   ),
   ...mutantsOf(
     fence,

@@ -167,6 +167,13 @@ export const work = [
         replace: ``,
         tests: ['test/unit/conversations/sessions/ending-activation.test.ts'],
       },
+      {
+        id: 'refused-turn-not-ended',
+        rule: 'A turn whose write the store refuses ends.',
+        find: `      await ifRefused?.(this.#inner, error);`,
+        replace: `      if (ifRefused === undefined) return;`,
+        tests: ['test/unit/conversations/sessions/ending-activation.test.ts'],
+      },
     ],
     turns,
   ),
