@@ -361,6 +361,12 @@ export const errorKinds = {
     message: 'The process that ran the turn ended, and the turn could not be continued.',
     advice: 'Send the message again. If it stays, report the execution to the operator.',
   },
+  not_storable: {
+    status: 200,
+    retry: 'never',
+    message: 'The database refuses the message or the answer of the turn.',
+    advice: 'Send the message in another form or in parts. The same one would be refused again.',
+  },
   unreadable_mail: {
     status: 200,
     retry: 'never',
