@@ -76,7 +76,91 @@ test.serial('a person who was denied while their message waited leaves no reply 
     t.is((await rows.query(`select from ${table}`)).rowCount, 0, `${table}, which holds sealed words`);
 });
 
-test.serial('a joined message that its session refuses goes with each of its senders', async (t) => {
+test.serial('each sender of a buffer has a turn of their own, and goes with all they wrote', async (t) => {
+  const node = await shared.tenant(t);
+  const [first, second] = [marker(), marker()];
+  const trigger = await createTrigger(node, bufferOf('room'));
+  const say = async (from: string | undefined, message: string, key = message) => {
+    const said = { message, from, room: 'hall' };
+    const sent = await sendSigned(node, trigger, said, { 'idempotency-key': key });
+    t.is(sent.status, 202, sent.text);
+    return sent.json.buffered;
+  };
+  const said = [
+    [first, `hear ${first}`],
+    [second, `no, hear ${second}`],
+    [undefined, 'hear both'],
+    [first, `once more ${first}`],
+  ] as const;
+  for (const [index, [from, message]] of said.entries()) t.is(await say(from, message), index + 1);
+  await endBuffers(node);
+  const executions = await eventually(
+    async () => {
+      const found = await executionsOf(node, trigger);
+      return found.length === 3 && found.every(({ finished_at }) => finished_at !== null) && found;
+    },
+    { ...patience, what: 'each sender has an execution that ended' },
+  );
+  const shown = executions.map(({ status, error, input_preview: text }) => [text, status, error?.code]);
+  t.deepEqual(
+    shown.toSorted(([one], [other]) => String(one).localeCompare(String(other))),
+    [
+      ['hear both', 'completed', undefined],
+      [`hear ${first}\nonce more ${first}`, 'completed', undefined],
+      [`no, hear ${second}`, 'failed', 'CONFLICT'],
+    ],
+  );
+  for (const [index, [from, message]] of said.entries())
+    t.is(await say(from, message), index + 1, 'a repeat gets the first answer');
+  for (const [word, counts] of [
+    [second, { sessions: 0, messages: 0, executions: 1 }],
+    [first, { sessions: 1, messages: 4, executions: 2 }],
+  ] as const) {
+    const { erase } = person(node, word);
+    const erased = await erase();
+    t.like(erased.json.data, counts, erased.text);
+    t.deepEqual(await tablesWith(node.databaseUrl, word), []);
+    t.is((await erase()).json.error, 'not_found');
+  }
+  const rows = await tenantView(node);
+  t.teardown(() => rows.end());
+  for (const table of ['trigger_replies', 'trigger_inbox', 'deliveries'])
+    t.is((await rows.query(`select from ${table}`)).rowCount, 0, `${table}, which holds sealed words`);
+});
+
+test.serial("a blocked message changes nothing of where another's session is answered", async (t) => {
+  const node = await shared.tenant(t);
+  const [word, trigger] = [marker(), await createTrigger(node, bufferOf('room'))];
+  const rows = await tenantView(node);
+  t.teardown(() => rows.end());
+  const say = async (from: string) => {
+    t.is((await sendSigned(node, trigger, { message: `of ${from}`, from, room: 'hall' })).status, 202);
+  };
+  const ends = (status: string) =>
+    eventually(
+      async () => {
+        await endBuffers(node);
+        return (await executionsOf(node, trigger)).some((one) => one['status'] === status);
+      },
+      { ...patience, what: `a message is ${status}` },
+    );
+  const route = async () => (await rows.query('select sealed from trigger_replies')).rows;
+  await say('first');
+  await ends('completed');
+  const before = await eventually(
+    async () => {
+      const found = await route();
+      return found.length === 1 && found;
+    },
+    { ...patience, what: 'the route is kept' },
+  );
+  await say(word);
+  t.is((await person(node, word).deny()).status, 200);
+  await ends('blocked');
+  t.deepEqual(await route(), before);
+});
+
+test.serial('messages of a buffer that their session refuses go with their senders', async (t) => {
   const node = await shared.tenant(t);
   const word = marker();
   const trigger = await createTrigger(node, bufferOf('room'));
@@ -84,19 +168,22 @@ test.serial('a joined message that its session refuses goes with each of its sen
     const sent = await sendSigned(node, trigger, { message, from, room: 'hall' });
     t.is(sent.status, 202, sent.text);
   };
-  const ended = async (status: string) => {
+  const ended = async (status: string, count: number) => {
     await endBuffers(node);
-    return (await executionsOf(node, trigger)).some((one) => one['status'] === status);
+    return (await executionsOf(node, trigger)).filter((one) => one['status'] === status).length === count;
   };
   await say('first', 'hear me');
-  await eventually(() => ended('completed'), { ...patience, what: 'the session is that of another person' });
+  await eventually(() => ended('completed', 1), {
+    ...patience,
+    what: 'the session is that of another person',
+  });
   await say(word, `hear ${word}`);
   await say('another', 'hear me too');
-  await eventually(() => ended('failed'), { ...patience, what: 'the session refuses what both wrote' });
+  await eventually(() => ended('failed', 2), { ...patience, what: 'the session refuses what both wrote' });
   const { erase } = person(node, word);
   const erased = await erase();
   t.like(erased.json.data, { sessions: 0, messages: 0, executions: 1 }, erased.text);
   t.deepEqual(await tablesWith(node.databaseUrl, word), []);
-  t.is((await executionsOf(node, trigger)).length, 1, 'that of the other person stays');
+  t.is((await executionsOf(node, trigger)).length, 2, 'those of the other people stay');
   t.is((await erase()).json.error, 'not_found');
 });

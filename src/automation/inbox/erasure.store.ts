@@ -78,6 +78,10 @@ export async function forgetRows(
     where tenant_id = ${tenantId} and session_id = any(${sessions}) and state = 'running' and ${theirs}`);
   const flushed = sql.fragment`tenant_id = ${tenantId} and session_id = any(${sessions}) and state = 'running'
     and sealed = ''`;
+  // A buffer that is being split moves its messages to another execution: the next statement sees them there.
+  await tx.query(
+    sql.typeAlias('nothing')`select from trigger_inbox where ${flushed} order by trigger_id, key for update`,
+  );
   await tx.query(sql.typeAlias('nothing')`
     delete from trigger_inbox
     where tenant_id = ${tenantId} and execution_id = any(array(select execution_id from trigger_inbox where ${flushed}))

@@ -6,8 +6,8 @@ import type { SenderBlocks } from '../messages/sender-blocks.js';
 import type { LiveTriggers } from '../triggers/live-triggers.js';
 import type { Flushed, FlushRow } from './flush-target.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
-import { fromAllowedSenders } from './allowed-senders.js';
-import { merged, type MessageSealer } from '../messages/message-payload.js';
+import type { MessageSealer } from '../messages/message-payload.js';
+import { workOf } from './one-turn.js';
 import type { Window } from './windows.store.js';
 
 export interface FlushesParts {
@@ -59,7 +59,7 @@ export class Flushes {
       triggerId,
       sessionId,
       executionId,
-      work: merged(await fromAllowedSenders(senderBlocks, scope, trigger?.parsed, messages), trigger?.parsed),
+      ...(await workOf(senderBlocks, scope, trigger?.parsed, messages)),
       row: { trigger_id: triggerId, key: `buffer:${executionId}`, seq },
       attempts: 1,
       ageMs: 0,

@@ -16,8 +16,8 @@ import type { MessageRows } from './message-rows.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import { blocked, takenOrRefused } from './taken-turn.js';
 import { orderOf } from './turn-order.js';
-import { fromAllowedSenders } from './allowed-senders.js';
-import { merged, type MessagePayload, type MessageSealer } from '../messages/message-payload.js';
+import type { MessagePayload, MessageSealer } from '../messages/message-payload.js';
+import { MessageReader, type ReadMessage } from './message-reader.js';
 
 /** How long other nodes leave a row alone that runs here. */
 export const holdMs = 60_000;
@@ -76,6 +76,7 @@ interface WaitingMessage {
 export class InboxRunner {
   readonly #parts: InboxRunnerParts;
   readonly #completion: MessageCompletion;
+  readonly #reader: MessageReader;
   readonly #running = new Map<string, Promise<TurnOutcome>>();
   readonly #pacer: StartPacer<WaitingMessage>;
   /** Messages that are read again, or wait to start again after a store failure. */
@@ -88,6 +89,7 @@ export class InboxRunner {
   constructor(parts: InboxRunnerParts) {
     this.#parts = parts;
     this.#completion = new MessageCompletion(parts);
+    this.#reader = new MessageReader(parts, holdMs);
     this.#pacer = new StartPacer({
       time: parts.time,
       limits: turnsMax,
@@ -167,24 +169,44 @@ export class InboxRunner {
     const { item, readAtMs } = waiting;
     if (this.#stopped || this.#running.has(item.executionId)) return;
     const isFresh = this.#parts.time.monotonicMs() - readAtMs <= freshMs;
-    const begun = isFresh ? this.run(item) : this.#runIfAccepted(item);
-    void begun.catch((error: unknown) => this.#afterFailure(waiting, error));
+    void (isFresh && item.isForSeveralTurns !== true ? this.#runHere(waiting) : this.#runIfAccepted(waiting));
   }
 
-  async #runIfAccepted(item: InboxMessage): Promise<void> {
-    const read = await this.#readAgain(item);
-    if (read !== undefined && !this.#stopped) await this.run(read);
+  /** Never rejects. */
+  async #runHere(waiting: WaitingMessage, onTaken?: () => void): Promise<void> {
+    await this.run(waiting.item, onTaken).catch((error: unknown) => this.#afterFailure(waiting, error));
+  }
+
+  /** The rest of its buffer follows in the order of acceptance: once the session has the turn, or refuses it. */
+  async #runIfAccepted(waiting: WaitingMessage): Promise<void> {
+    const read = await this.#readAgain(waiting.item).catch(async (error: unknown) => {
+      await this.#afterFailure(waiting, error);
+      return undefined;
+    });
+    if (read === undefined || this.#stopped) return;
+    const { item, rest } = read;
+    // Both are read again when they begin later.
+    const { readAtMs } = waiting;
+    // Its claim is renewed meanwhile.
+    if (rest !== undefined) this.#retries.add(rest);
+    const beginRest = (): void => {
+      if (rest !== undefined && this.#retries.delete(rest)) this.#ask({ item: rest, readAtMs });
+    };
+    await this.#runHere({ item, readAtMs }, beginRest);
+    beginRest();
   }
 
   /** It takes its place and keeps its claim meanwhile. Undefined if the message is no longer this process's. */
-  async #readAgain(item: InboxMessage): Promise<InboxMessage | undefined> {
-    const { scope, row, executionId, triggerId } = item;
-    if (row === undefined) return item;
+  async #readAgain(item: InboxMessage): Promise<ReadMessage | undefined> {
+    const { scope } = item;
     this.#pacer.enter(scope.tenantId);
     this.#retries.add(item);
     try {
-      const parts = await this.#parts.rows.ownParts(scope, row, executionId);
-      return parts === undefined ? undefined : { ...item, work: await this.#workOf(scope, triggerId, parts) };
+      return await this.#reader.again(item);
+    } catch (error) {
+      // The rest of a buffer may have got its row.
+      if (item.isForSeveralTurns === true && error instanceof StoreError) this.#mayHoldUnknown = true;
+      throw error;
     } finally {
       this.#retries.delete(item);
       this.#pacer.leave(scope.tenantId);
@@ -195,12 +217,12 @@ export class InboxRunner {
    * Resolves to the outcome of the turn; rejects with the reason why the turn was not accepted. A second call meanwhile
    * joins the first.
    */
-  run(item: InboxMessage): Promise<TurnOutcome> {
+  run(item: InboxMessage, onTaken?: () => void): Promise<TurnOutcome> {
     const { executionId, scope } = item;
     const known = this.#running.get(executionId);
     if (known !== undefined) return known;
     this.#pacer.enter(scope.tenantId);
-    const running = this.#process(item).finally(() => {
+    const running = this.#process(item, onTaken).finally(() => {
       this.#running.delete(executionId);
       this.#pacer.leave(scope.tenantId);
     });
@@ -208,7 +230,7 @@ export class InboxRunner {
     return running;
   }
 
-  async #process(item: InboxMessage): Promise<TurnOutcome> {
+  async #process(item: InboxMessage, onTaken: (() => void) | undefined): Promise<TurnOutcome> {
     const { live, senderBlocks, turns } = this.#parts;
     const trigger = await live.get(item.triggerId);
     if (trigger === undefined) {
@@ -221,7 +243,7 @@ export class InboxRunner {
       (await senderBlocks.isRefused(item.scope, trigger.parsed, item.work.consumerKey));
     const { turn, record } = isRefused
       ? { turn: blocked, record: 'blocked' as const }
-      : await takenOrRefused(turns.runTurn(orderOf(trigger, item)));
+      : await takenOrRefused(turns.runTurn({ ...orderOf(trigger, item), onTaken }));
     if (record === undefined) await this.#completion.finish(item, trigger, turn);
     else
       await this.#completion.endUnknown(item, trigger, { status: record, error: turn.error ?? null }, turn);
@@ -299,7 +321,7 @@ export class InboxRunner {
     });
     for (const row of claimed) {
       try {
-        const item = await this.#inboxMessageOf(row);
+        const item = await this.#reader.read(row);
         // If the turn has ended, only its answer is missing from the outbox, so running it again is safe.
         if (row.attempts > attemptsMax && (await turns.outcomeOf(item)) === undefined) {
           await this.#giveUp(item, {
@@ -320,39 +342,11 @@ export class InboxRunner {
   /** All later answers of its session wait for the row. An operator has an hour to give a missing key of the vault back. */
   async #giveUpUnread(row: ClaimedRow): Promise<void> {
     if (row.attempts <= attemptsMax || row.age_ms < patienceMs) return;
-    const item = { ...this.#placeOf(row), work: unreadable };
+    const item = { ...this.#reader.placeOf(row), work: unreadable };
     await this.#giveUp(item, {
       code: 'internal_error',
       message: 'The stored message cannot be read. Send it again, and report it to the operator.',
     }).catch((error: unknown) => this.#parts.report('giving up an inbox message', error));
-  }
-
-  async #workOf(
-    scope: TenantScope,
-    triggerId: string,
-    parts: readonly Uint8Array[],
-  ): Promise<MessagePayload> {
-    const { live, seal, senderBlocks } = this.#parts;
-    const trigger = await live.get(triggerId);
-    const messages = seal.openEach(scope, parts);
-    return merged(await fromAllowedSenders(senderBlocks, scope, trigger?.parsed, messages), trigger?.parsed);
-  }
-
-  async #inboxMessageOf(row: ClaimedRow): Promise<InboxMessage> {
-    const place = this.#placeOf(row);
-    return { ...place, work: await this.#workOf(place.scope, row.trigger_id, row.parts) };
-  }
-
-  #placeOf(row: ClaimedRow): Omit<InboxMessage, 'work'> {
-    return {
-      scope: this.#parts.scopeOf(row.tenant_id),
-      triggerId: row.trigger_id,
-      sessionId: row.session_id,
-      executionId: row.execution_id,
-      row: { trigger_id: row.trigger_id, key: row.key, seq: row.seq },
-      attempts: row.attempts,
-      ageMs: row.age_ms,
-    };
   }
 
   async #renewClaims(): Promise<void> {

@@ -10,6 +10,7 @@ import {
 } from '../../infra/storage/index.js';
 import { type ClaimedTable, claimHolders, claimingProcess, releaseClaims } from '../../infra/claims/index.js';
 import { senderResponse, type SenderResponse } from '../messages/sender-response.js';
+import { executionsOfBuffer } from './split.store.js';
 
 const inboxRow = z.object({
   trigger_id: z.uuid(),
@@ -65,16 +66,18 @@ export async function knownKeys(
   return new Set(rows.map(({ key }) => key));
 }
 
-/** The position of a message in its buffer, as reported to its sender. */
-export function placeInBuffer(
-  { tenantId }: TenantScope,
+/** The position of a message in its buffer, which may have become several executions, as reported to its sender. */
+export async function placeInBuffer(
+  scope: TenantScope,
   tx: TenantTransaction,
   row: InboxRow,
 ): Promise<number> {
+  const known = row.state === 'merged' ? await executionsOfBuffer(scope, tx, row) : [];
   return tx.oneFirst(sql.typeAlias('count')`
     select count(*) as count from trigger_inbox
-    where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and session_id = ${row.session_id}
-      and state = ${row.state} and execution_id is not distinct from ${row.execution_id} and seq <= ${row.seq}`);
+    where tenant_id = ${scope.tenantId} and trigger_id = ${row.trigger_id} and session_id = ${row.session_id}
+      and state = ${row.state} and seq <= ${row.seq} and (execution_id is not distinct from ${row.execution_id}
+        or execution_id = any(${sql.array([...known], 'uuid')}))`);
 }
 
 const waitingRow = z.object({

@@ -130,10 +130,11 @@ export class MessageCompletion {
     const { scope, row, sessionId, triggerId } = item;
     const kept = await keptAnswer(this.#way(item), item, trigger, turn);
     const hasReply = hasReplyRoute(trigger.parsed, item.work);
+    const consumerKey = item.work.shared === true ? undefined : item.work.consumerKey;
     await rows.end(scope, {
       row,
       execution: refusedExecution(item, trigger, end),
-      reply: hasReply ? { sessionId, triggerId, sealed: this.#sealedReply(item) } : undefined,
+      reply: hasReply ? { sessionId, triggerId, consumerKey, sealed: this.#sealedReply(item) } : undefined,
       failure: this.#failureFor(item, trigger.parsed, end.error),
       kept,
     });

@@ -23,6 +23,7 @@ import {
   renewClaims,
   reschedule,
 } from './inbox.store.js';
+import { type BufferSplit, splitBuffer, type SplitBuffer } from './split.store.js';
 
 type RowKey = Pick<InboxRow, 'trigger_id' | 'key'>;
 
@@ -58,6 +59,8 @@ export interface MessageRows {
   ownPlace(scope: TenantScope, row: RowKey, executionId: string): Promise<number | null>;
   /** The sealed payloads of a message of this execution that this process claims; undefined if there is none. */
   ownParts(scope: TenantScope, row: RowKey, executionId: string): Promise<readonly Uint8Array[] | undefined>;
+  /** Gives the rest of a buffer that this process claims a row of its own; undefined if another process has the buffer. */
+  splitBuffer(scope: TenantScope, row: RowKey, split: BufferSplit): Promise<SplitBuffer | undefined>;
   /** Puts off a message whose claim is this process's. */
   reschedule(scope: TenantScope, row: RowKey, pauseMs: number): Promise<void>;
   setAnswerCut(scope: TenantScope, executionId: string): Promise<void>;
@@ -65,7 +68,8 @@ export interface MessageRows {
   end(
     scope: TenantScope,
     message: RefusedMessage & {
-      readonly reply: NewReplyRoute | undefined;
+      /** With the person of whom the route tells; undefined if it tells of nobody. */
+      readonly reply: (NewReplyRoute & { readonly consumerKey: string | undefined }) | undefined;
       readonly kept: SenderResponse | undefined;
     },
   ): Promise<void>;
@@ -87,13 +91,14 @@ export function messageRows(store: Store): MessageRows {
       store.inTenant(scope, (tx) => ownPlace(scope, tx, row, executionId)),
     ownParts: (scope, row, executionId) =>
       store.inTenant(scope, (tx) => ownParts(scope, tx, row, executionId)),
+    splitBuffer: (scope, row, split) => store.inTenant(scope, (tx) => splitBuffer(scope, tx, row, split)),
     reschedule: (scope, row, pauseMs) => store.inTenant(scope, (tx) => reschedule(scope, tx, row, pauseMs)),
     setAnswerCut: (scope, executionId) => store.inTenant(scope, (tx) => setAnswerCut(tx, executionId)),
     end: (scope, { row, execution, failure, reply, kept }) =>
       store.inTenant(scope, async (tx) => {
         if (execution !== undefined) await recordRefused(tx, execution);
-        // Without a session nobody answers by hand, and no erasure would find the route.
-        if (reply !== undefined && (await hasSession(tx, reply.sessionId)))
+        // Nobody answers by hand without a session, and in that of somebody else no erasure would find the route.
+        if (reply !== undefined && (await hasSession(tx, reply.sessionId, reply.consumerKey)))
           await rememberReply(scope, tx, reply);
         if (failure !== undefined) await insertDelivery(scope, tx, failure);
         if (row !== undefined) await markDone(scope, tx, row, kept);

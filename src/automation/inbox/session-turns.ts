@@ -154,6 +154,7 @@ export class SessionTurns implements TurnPort {
       },
       newId(),
     );
+    order.onTaken?.();
     try {
       for await (const { elsewhere, events: batch } of events) {
         if (elsewhere || batch.some(({ event: { type } }) => type === 'done' || type === 'approval')) return;

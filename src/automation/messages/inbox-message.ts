@@ -10,6 +10,8 @@ export interface InboxMessage {
   readonly sessionId: string;
   readonly executionId: string;
   readonly work: MessagePayload;
+  /** `work` has all messages of a buffer, which must be split before a turn runs. */
+  readonly isForSeveralTurns?: boolean;
   /** Its row in the inbox; undefined for a message without a promised answer. */
   readonly row: { readonly trigger_id: string; readonly key: string; readonly seq: number } | undefined;
   /** Only for a message without a row: the person who runs a trigger by hand waits for the answer. */

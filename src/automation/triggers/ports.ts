@@ -51,6 +51,8 @@ export interface TurnOrder {
   readonly isRepeat: boolean;
   /** Its message was accepted more than an hour ago. */
   readonly isOld: boolean;
+  /** Called once its session has the turn. */
+  readonly onTaken?: (() => void) | undefined;
 }
 
 /** Images and files of a message that is about to be accepted. */

@@ -99,9 +99,16 @@ export function lastTriggerOf(tx: TenantTransaction, sessionId: string): Promise
     order by created_at desc limit 1`);
 }
 
-export function hasSession(tx: TenantTransaction, id: string): Promise<boolean> {
+export function hasSession(
+  tx: TenantTransaction,
+  id: string,
+  consumerKey: string | undefined,
+): Promise<boolean> {
+  const isTheirs =
+    consumerKey === undefined ? sql.fragment`true` : sql.fragment`consumer_key = ${consumerKey}`;
   return tx.oneFirst(sql.type(z.object({ is_there: z.boolean() }))`
-    select exists (select from sessions where tenant_id = ${tx.scope.tenantId} and id = ${id}) as is_there`);
+    select exists (
+      select from sessions where tenant_id = ${tx.scope.tenantId} and id = ${id} and ${isTheirs}) as is_there`);
 }
 
 /** When the message became part of the conversation; null if it is none of it. */

@@ -253,8 +253,9 @@ export const claims = [
       {
         id: 'erased-message-runs',
         rule: 'A message that waited in memory gets no turn if its row is gone.',
-        find: `    if (read !== undefined && !this.#stopped) await this.run(read);`,
-        replace: `    await this.run(read ?? item);`,
+        find: `    if (read === undefined || this.#stopped) return;
+    const { item, rest } = read;`,
+        replace: `    const { item, rest } = read ?? { item: waiting.item, rest: undefined };`,
         tests: ['test/unit/automation/store-away.test.ts'],
       },
       {

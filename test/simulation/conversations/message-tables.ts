@@ -87,6 +87,7 @@ export class MessageTables {
         store(() => inbox.ownPlace(process, withTenant(tenantId, row), id)),
       ownParts: ({ tenantId }, row, id) =>
         store(() => inbox.ownParts(process, withTenant(tenantId, row), id)),
+      splitBuffer: () => Promise.reject(new Error('the simulated store has no buffers')),
       reschedule: ({ tenantId }, row, pauseMs) =>
         store(() => inbox.reschedule(process, withTenant(tenantId, row), pauseMs)),
       setAnswerCut: () => Promise.reject(new Error('no simulated caller waits for an answer')),
@@ -94,8 +95,9 @@ export class MessageTables {
         store(() => {
           record(tenantId, message);
           const { row, kept, reply } = message;
-          const hasSession = this.#sessions.rows.sessions.has(keyOf(tenantId, reply?.sessionId ?? ''));
-          if (reply !== undefined && hasSession) outbox.remember(tenantId, reply);
+          const session = this.#sessions.rows.sessions.get(keyOf(tenantId, reply?.sessionId ?? ''));
+          const isTheirs = reply?.consumerKey === undefined || session?.consumer_key === reply.consumerKey;
+          if (reply !== undefined && session !== undefined && isTheirs) outbox.remember(tenantId, reply);
           if (row !== undefined)
             inbox.markDone(withTenant(tenantId, row), kept === undefined ? null : JSON.stringify(kept));
         }),

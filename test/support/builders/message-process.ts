@@ -18,7 +18,6 @@ import {
   type FinishedRow,
   finishTarget,
 } from '../../../src/automation/outbox/finish-target.js';
-import type { NewReplyRoute } from '../../../src/automation/outbox/reply-routes.store.js';
 import { openBatchWriters, openStore } from '../../../src/infra/storage/index.js';
 import type { MessageTables } from '../../simulation/conversations/message-tables.js';
 import type { FileDatabase } from '../database/database.js';
@@ -110,8 +109,9 @@ export function drawnFailure(
   };
 }
 
-export function drawnReply(random: SeededRandom, { session_id, trigger_id }: AcceptedRow): NewReplyRoute {
-  return { sessionId: session_id, triggerId: trigger_id, sealed: Buffer.from(random.id()) };
+export function drawnReply(random: SeededRandom, { session_id, trigger_id }: AcceptedRow) {
+  const consumerKey = random.chance(0.3) ? 'somebody else' : undefined;
+  return { sessionId: session_id, triggerId: trigger_id, sealed: Buffer.from(random.id()), consumerKey };
 }
 
 /** A tenant with a session that people have taken over. */

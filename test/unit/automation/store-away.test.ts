@@ -68,6 +68,7 @@ function runner(
       deleteOld: refused('old messages'),
       ownPlace: refused('a place'),
       ownParts: refused('a payload'),
+      splitBuffer: refused('a split'),
       reschedule: refused('a pause'),
       setAnswerCut: refused('a cut answer'),
       end: refused('an end'),
