@@ -1,6 +1,7 @@
 // Forward-only migrations. Each numbered file of migrations/ runs once, in the order of the numbers; then each file of
 // migrations/functions/ runs whose text this database has not had. Every file runs in a transaction of its own, which
-// records its checksum, but for those that PostgreSQL takes only outside one. An advisory lock makes nodes that start at the same time wait for the first one.
+// records its checksum; a file that PostgreSQL takes only outside a transaction is recorded after it. An advisory lock
+// makes nodes that start at the same time wait for the first one.
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { StoreError, toStoreError } from './errors.js';
