@@ -235,7 +235,10 @@ export class Publishing {
     );
   }
 
-  /** Performs one change of state; `made` is what a repeat of its request is to find. If `work` returns the row that it was given, nothing was changed. */
+  /**
+   * Performs one change of state. A repeat of its request finds `made`. If `work` returns the row that it was given, nothing
+   * was changed.
+   */
   async #change(
     author: Author,
     id: string,

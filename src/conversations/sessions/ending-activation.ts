@@ -74,8 +74,8 @@ export class EndingActivation implements SessionActivation {
   }
 
   /**
-   * Of several writes that fail, the first decides what follows. The end of an activation has its callers ask again, which
-   * would meet the same refusal: one that is for good is told before.
+   * Of several writes that fail, the first decides what follows. When an activation ends, its callers ask again and would be
+   * refused again, so a refusal for good is handled before the end.
    */
   async #end(error: unknown, ifRefused: IfRefused | undefined): Promise<void> {
     if (this.#isEnding) return;

@@ -66,7 +66,7 @@ export async function recordRefused(tx: TenantTransaction, execution: RefusedExe
     on conflict (tenant_id, id) do nothing`);
 }
 
-/** Undefined if no consumer is known: erasure is all that asks. */
+/** The senders, for erasure. Undefined if no consumer is known. */
 function authorOf({ consumerKey, otherConsumers = [], triggerId }: RefusedExecution): Author | undefined {
   if (consumerKey === undefined && otherConsumers.length === 0) return undefined;
   const others = otherConsumers.length === 0 ? {} : { others: otherConsumers.map(storableText) };

@@ -29,7 +29,10 @@ export const suggestions: ToolDefinition = {
   },
 };
 
-/** Whether the agent suggests replies in a turn, which may have a format of its own for its answer. A group of suggestions is no value that fits a schema. */
+/**
+ * Whether the agent suggests replies in a turn. It does not if the answer has a format, of the agent or of the turn: a
+ * group of suggestions would not fit the schema.
+ */
 export function suggestsReplies(
   { quick_replies_enabled: isEnabled, llm_config }: Pick<Snapshot, 'quick_replies_enabled' | 'llm_config'>,
   ofTurn: object | undefined,

@@ -44,7 +44,7 @@ export class RecentEndings {
     }
   }
 
-  /** Anything may have ended. */
+  /** Requests from before now count as ended, because it is unknown which credentials ended. */
   noteAll(): void {
     this.#last += 1;
     this.#endings.clear();

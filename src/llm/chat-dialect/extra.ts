@@ -1,7 +1,7 @@
 import type { LlmEvent } from '../contract.js';
 import { isRecord } from '../reply-json.js';
 
-/** What the other events tell. The names of readable thoughts differ between vendors; they are written anew. */
+/** Fields that other events carry. Vendors name readable thoughts differently, so these are written anew. */
 const deltaKnown = new Set(['role', 'content', 'refusal', 'tool_calls', 'reasoning', 'reasoning_content']);
 const rootKept = ['service_tier', 'system_fingerprint', 'citations', 'moderation'];
 

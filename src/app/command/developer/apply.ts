@@ -60,7 +60,7 @@ export interface MadeWebhook {
   readonly secret: string | undefined;
 }
 
-/** Is told of each step at once: what is made before a step that fails is shown too, and its secret only here. */
+/** Reports each step as soon as it is done. A later step may fail, and the secret of a webhook is in no later answer. */
 interface Progress {
   done(change: Change): void;
   made(webhook: MadeWebhook): void;

@@ -90,7 +90,7 @@ class Conversation {
     if (!given.flag('json') && !given.flag('quiet')) screen.end(turn);
   }
 
-  /** A terminal that is asked for lines gives Ctrl-C to whoever asks: no signal comes, and without a listener it is closed. */
+  /** While readline reads lines of a terminal it takes Ctrl-C: the process gets no signal, and without a listener readline closes. */
   #onCtrlC(cancel: () => void): () => void {
     const asking = this.#asking;
     let isFirst = true;

@@ -27,7 +27,7 @@ export const logsCommand = developerCommand({
       throw context.wrong(`--limit must be a whole number from 1 to ${limitMax}`);
     }
     const client = await context.client();
-    // Whoever follows gets those to come: the next looks find these again, shown or not.
+    // With --follow the later requests return these calls again, so all of them count as seen, printed or not.
     const first = await entries(context, client, { limit: given.flag('follow') ? limitMax : limit });
     for (const entry of first.toReversed().slice(-limit)) print(context, entry);
     const seen = new Recent(first);
@@ -38,7 +38,7 @@ export const logsCommand = developerCommand({
   },
 });
 
-/** Those that no look has found, oldest first: a page that is new throughout has others behind it. */
+/** The calls that no earlier request returned, oldest first. If a whole page is new, the next page is read too. */
 async function newEntries(context: Context, client: Client, seen: Recent): Promise<readonly Entry[]> {
   const since = defined({ start_date: seen.since });
   const found: Entry[] = [];

@@ -145,11 +145,11 @@ const chunkCharsDefault = 1_500;
 
 export type SplitConfig = ReturnType<typeof splitConfigOf>;
 
-/** Whom an answer is written for. */
+/** The receiver of an answer, whose limits apply. */
 export interface Receiver {
   /** The channel, else the response format. */
   readonly name: string | undefined;
-  /** Whether that one gets the text itself and not the tenant's own callback, which takes any length. */
+  /** False if the tenant's own callback gets the text, which takes any length. */
   readonly isDirect: boolean;
 }
 

@@ -35,7 +35,10 @@ export function describedTypes() {
   });
 }
 
-/** Treats null settings as absent. In bodies that are sent verbatim, and for columns that a filter compares, null stays a value. */
+/**
+ * Treats null settings as absent. In bodies that are sent verbatim, and for columns that a filter compares, null stays a
+ * value.
+ */
 export function withoutNulls(given: JsonObject): JsonObject {
   const filter = within(given, 'filter');
   const config = { ...mergePatch({}, given), ...(filter === undefined ? {} : { filter }) };

@@ -23,7 +23,7 @@ export function readMessages<Message, Value>(
   };
   const first = (): Promise<unknown> => {
     ahead ??= messages.next();
-    // Whoever reads the message meets its failure.
+    // The reader of the message gets the failure.
     ahead.catch(() => undefined);
     return ahead;
   };
