@@ -31,7 +31,7 @@ function spellings() {
 function text() {
   return `# Errors
 
-\`node scripts/errors.mjs\` writes this page from \`src/kernel/errors.ts\` and \`src/http/operations/dialect.ts\`; a test holds it to them.
+\`node scripts/errors.mjs\` writes this page from \`src/kernel/error-kinds.ts\` and \`src/http/operations/dialect.ts\`; a test holds it to them.
 
 An error says what is wrong, where (\`details.field\`, a setting, a file) and what to do. "Retry: later" means that the same request may succeed after a while (\`Retry-After\` says when, where it is known); "never" means that the request itself has to change. Status 200: the code stands in an execution, in the answer of an MCP tool or in a callback, whose request itself was answered.
 
