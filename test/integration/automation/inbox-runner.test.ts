@@ -7,15 +7,14 @@ import { messageRows } from '../../../src/automation/inbox/message-rows.js';
 import type { InboxMessage } from '../../../src/automation/messages/inbox-message.js';
 import { TurnWaits } from '../../../src/automation/inbox/session-turns.js';
 import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
-import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
 import type { TurnOutcome } from '../../../src/automation/triggers/ports.js';
 import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { createSealer } from '../../../src/infra/sealing/index.js';
 import { openStore, type Store, StoreError } from '../../../src/infra/storage/index.js';
 import { PlatformError } from '../../../src/kernel/errors.js';
-import { limitsOf } from '../../../src/kernel/plans/index.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { EndedMessages } from '../../support/builders/ended-messages.js';
+import { liveTrigger } from '../../support/builders/live-trigger.js';
 import { eventually } from '../../support/clocks/eventually.js';
 
 const messages = new EndedMessages(test);
@@ -66,22 +65,7 @@ async function leftBehind(t: ExecutionContext, given: Given) {
         now() - interval '1 second', now() + interval '1 day')`,
     [scope.tenantId, triggerId, sessionId, executionId, sealed, attempts, ageMs],
   );
-  const parsed = parseTriggerConfig('webhook', {
-    auth: { type: 'none' },
-    execution: { mode: 'async', callback: { url: 'https://receiver.example/' } },
-  });
-  const live = {
-    id: triggerId,
-    scope,
-    limits: limitsOf('free', {}),
-    agentId: randomUUID(),
-    enabled: true,
-    suspended: false,
-    revision: 1,
-    parsed,
-    secrets: [],
-    formerSecretUntilMs: 0,
-  };
+  const live = liveTrigger(scope, triggerId);
   const sweeps: (() => void)[] = [];
   const ran: string[] = [];
   const reported: string[] = [];

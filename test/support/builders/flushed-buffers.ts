@@ -11,15 +11,14 @@ import type { BufferSplit } from '../../../src/automation/inbox/split.store.js';
 import { workOf } from '../../../src/automation/inbox/one-turn.js';
 import type { InboxMessage } from '../../../src/automation/messages/inbox-message.js';
 import { MessageSealer, work } from '../../../src/automation/messages/message-payload.js';
-import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
 import type { TurnOrder, TurnOutcome } from '../../../src/automation/triggers/ports.js';
 import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { createSealer } from '../../../src/infra/sealing/index.js';
 import { openBatchWriters, openStore, type Store, StoreError } from '../../../src/infra/storage/index.js';
-import { limitsOf } from '../../../src/kernel/plans/index.js';
 import { type TenantScope, tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { databaseOfFile } from '../database/database.js';
 import { ownerView } from '../database/owner-view.js';
+import { liveTrigger } from './live-trigger.js';
 import { insertTakenOver } from './message-process.js';
 
 export const sealer = createSealer({ masterKey: randomBytes(32), random: systemPlatform.random });
@@ -104,22 +103,7 @@ export function buffersOf(test: TestFn): Buffers {
     const scope = tenantScope(randomUUID());
     const [triggerId, sessionId, executionId] = [randomUUID(), randomUUID(), randomUUID()];
     await insertTakenOver(owner, scope.tenantId, sessionId);
-    const parsed = parseTriggerConfig('webhook', {
-      auth: { type: 'none' },
-      execution: { mode: 'async', callback: { url: 'https://receiver.example/' } },
-    });
-    const live = {
-      id: triggerId,
-      scope,
-      limits: limitsOf('free', {}),
-      agentId: randomUUID(),
-      enabled: true,
-      suspended: false,
-      revision: 1,
-      parsed,
-      secrets: [],
-      formerSecretUntilMs: 0,
-    };
+    const live = liveTrigger(scope, triggerId);
     const denied = new Set<string>();
     const senderBlocks = {
       isRefused: async (_scope: unknown, _parsed: unknown, key: string | undefined) => denied.has(key ?? ''),
@@ -161,7 +145,7 @@ export function buffersOf(test: TestFn): Buffers {
       triggerId,
       sessionId,
       executionId,
-      ...(await workOf(senderBlocks, scope, parsed, works)),
+      ...(await workOf(senderBlocks, scope, live.parsed, works)),
       row,
       attempts: 1,
       ageMs: 0,
