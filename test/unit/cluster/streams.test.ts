@@ -60,18 +60,11 @@ test('a reader that does not read pauses the producer when its credit is used up
 });
 
 test('leaving the reader loop stops the producer and runs its clean-up', async (t) => {
-  let cleaned = false;
-  async function* endless() {
-    try {
-      for (let index = 0; ; index += 1) yield index;
-    } finally {
-      cleaned = true;
-    }
-  }
+  const { endless, hasCleanedUp } = endlessSource();
   const { reader, ends, done } = joined(endless(), 4);
   for await (const value of reader) if (value === 2) break;
   await done;
-  t.true(cleaned);
+  t.true(hasCleanedUp());
   t.deepEqual(ends, [{ how: 'cancelled' }]);
   t.deepEqual(await reader.next(), { done: true, value: undefined });
 });
@@ -117,14 +110,7 @@ test('a message larger than the whole credit is sent, and the next waits until i
 });
 
 test('a message that the sink refuses ends the stream, and the source runs its clean-up', async (t) => {
-  let cleaned = false;
-  async function* endless() {
-    try {
-      for (let index = 0; ; index += 1) yield index;
-    } finally {
-      cleaned = true;
-    }
-  }
+  const { endless, hasCleanedUp } = endlessSource();
   const refused = new Error('too large');
   const ends: unknown[] = [];
   const outflow = new Outflow<number>(
@@ -140,7 +126,7 @@ test('a message that the sink refuses ends the stream, and the source runs its c
   );
   await outflow.run();
   t.deepEqual(ends, [refused]);
-  t.true(cleaned);
+  t.true(hasCleanedUp());
 });
 
 test('a second reader of one stream is refused', async (t) => {
@@ -150,3 +136,16 @@ test('a second reader of one stream is refused', async (t) => {
   reader.push(7, 1);
   t.deepEqual(await first, { done: false, value: 7 });
 });
+
+/** A source without end, and whether its clean-up has run. */
+function endlessSource() {
+  let cleaned = false;
+  async function* endless() {
+    try {
+      for (let index = 0; ; index += 1) yield index;
+    } finally {
+      cleaned = true;
+    }
+  }
+  return { endless, hasCleanedUp: () => cleaned };
+}
