@@ -4,19 +4,19 @@
 //
 //   npm run bench:scale              3 rounds of 6 s, then 24 s with a third node
 //   npm run bench:scale -- 1 2 10
+//   npm run bench:scale -- links   turns of sessions on the node that is asked and on the other one, in CPU time
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { publishAgent } from '../../test/support/builders/published-agents.js';
-import { startNodes, type NodeProcesses } from '../../test/support/servers/nodes.js';
-import { PrivateRedis } from '../../test/support/servers/redis.js';
-import { first, liftLimits } from '../failover/setup.js';
-import { startDatabase } from '../support/database.js';
+import type { NodeProcesses } from '../../test/support/servers/nodes.js';
+import { first } from '../failover/setup.js';
 import { load, percentile } from '../support/load.js';
 import { sendPaced } from '../support/paced.js';
 import { record } from '../support/results.js';
 import { median } from '../support/servers.js';
 import { talk } from '../turns/clients.js';
+import { compareLinks } from './links.js';
+import { withNodes } from './nodes.js';
 
 interface Side {
   readonly callsPerSecond: number;
@@ -24,6 +24,9 @@ interface Side {
   readonly turnsPerSecond: number;
   readonly turnMs: readonly [p50: number, p99: number];
 }
+
+// A turn takes twice the CPU time until V8 has compiled its way, after some 4,000 of them on each node.
+const warmUpSeconds = 15;
 
 const [what = '3', ...numbers] = process.argv.slice(2);
 if (what === 'side') {
@@ -33,6 +36,9 @@ if (what === 'side') {
   });
 } else if (what === 'third') {
   await withNodes(2, (cluster, key) => third(cluster, key, Number(numbers[0] ?? 24)));
+} else if (what === 'links') {
+  const [rounds = 6, seconds = 6] = numbers.map(Number);
+  await withNodes(2, (cluster, key, agent) => compareLinks(cluster, key, agent, rounds, seconds));
 } else compare(Number(what), Number(numbers[0] ?? 6), Number(numbers[1] ?? 24));
 process.exit(0);
 
@@ -97,34 +103,6 @@ function run(cores: string, args: readonly string[]): string {
   return stdout;
 }
 
-async function withNodes(
-  count: number,
-  work: (cluster: NodeProcesses, key: string, agentId: string) => Promise<void>,
-): Promise<void> {
-  const undo: (() => Promise<void>)[] = [];
-  const database = await startDatabase();
-  undo.push(() => database.stop());
-  const redis = await PrivateRedis.start();
-  undo.push(() => redis.stop());
-  try {
-    const atEnd = { teardown: (step: () => Promise<void>) => void undo.push(step) };
-    const cluster = await startNodes(atEnd, { count, databaseUrl: database.url, redisUrl: redis.url });
-    const admin = first(cluster);
-    await liftLimits(cluster, admin);
-    const { access_token: token, tenant_id: tenant } = cluster.bootstrap;
-    const { status, json, text } = await admin.client.call('POST', '/api/keys', {
-      token,
-      tenant,
-      body: { name: 'bench', rateLimitPerMinute: 1_000_000 },
-    });
-    if (status !== 201) throw new Error(`POST /api/keys: ${status} ${text}`);
-    const agentId = await publishAgent(admin.client, cluster.bootstrap, { model: 'sim.echo' });
-    await work(cluster, json.data.api_key, agentId);
-  } finally {
-    for (const step of undo.toReversed()) await step();
-  }
-}
-
 async function sideOf({ nodes }: NodeProcesses, key: string, agent: string, seconds: number): Promise<Side> {
   const ports = nodes.map(({ url }) => Number(new URL(url).port));
   const calls = (duration: number) =>
@@ -135,9 +113,9 @@ async function sideOf({ nodes }: NodeProcesses, key: string, agent: string, seco
     );
   const turns = (duration: number) =>
     Promise.all(ports.map((port) => talk({ port, key, agent, sessions: 16, seconds: duration })));
-  await calls(seconds / 2);
+  await calls(warmUpSeconds);
   const called = await calls(seconds);
-  await turns(seconds / 2);
+  await turns(warmUpSeconds);
   const turned = await turns(seconds);
   const sum = (values: readonly number[]): number => values.reduce((total, one) => total + one, 0);
   return {

@@ -15,6 +15,8 @@ export interface TurnLoad {
   readonly seconds: number;
   /** Each session ends after this many turns, even if time is left. */
   readonly turnsEach?: number;
+  /** Sessions that exist, one for each client; the clients open new ones by default. */
+  readonly sessionIds?: readonly string[];
 }
 
 const end = Buffer.from('\r\n0\r\n\r\n');
@@ -25,7 +27,11 @@ export async function talk(load: TurnLoad): Promise<TurnFigures> {
   const wholeMs: number[] = [];
   const startedAt = performance.now();
   const endsAt = startedAt + load.seconds * 1_000;
-  await Promise.all(Array.from({ length: load.sessions }, () => client(load, endsAt, firstEventMs, wholeMs)));
+  await Promise.all(
+    Array.from({ length: load.sessions }, (_, index) =>
+      client(load, load.sessionIds?.[index], endsAt, firstEventMs, wholeMs),
+    ),
+  );
   return {
     turns: wholeMs.length,
     seconds: (performance.now() - startedAt) / 1_000,
@@ -36,12 +42,13 @@ export async function talk(load: TurnLoad): Promise<TurnFigures> {
 
 function client(
   { port, key, agent, turnsEach = Number.POSITIVE_INFINITY }: TurnLoad,
+  givenSession: string | undefined,
   endsAt: number,
   firstEventMs: number[],
   wholeMs: number[],
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    let sessionId: string | undefined;
+    let sessionId = givenSession;
     let sentAt = 0;
     let sawEvent = false;
     let turns = 0;
