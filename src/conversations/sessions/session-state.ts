@@ -143,9 +143,13 @@ export class SessionState {
 
   remember(messages: readonly MessageRow[]): void {
     for (const message of messages) this.#tail.push(message);
-    const characters = this.#tailCharacters + charactersOf(messages);
-    if (this.#tail.length <= tailMax && characters <= tailCharactersMax) return this.#count(characters);
-    this.replaceTail(this.#tail);
+    let characters = this.#tailCharacters + charactersOf(messages);
+    // In place: a long conversation gives up a message with each new one.
+    while (this.#tail.length > tailMax || (characters > tailCharactersMax && this.#tail.length > 1)) {
+      const oldest = this.#tail.shift();
+      if (oldest !== undefined) characters -= charactersIn(oldest);
+    }
+    this.#count(characters);
   }
 
   /** Leaves out the messages of an erased person and their turns. */

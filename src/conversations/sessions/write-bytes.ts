@@ -4,6 +4,8 @@ import type { SessionWrite } from './rows.js';
 const bytesOfScalar = 8;
 const bytesOfMarks = 4;
 
+type Fields = Readonly<Record<string, unknown>>;
+
 /**
  * About the size of a write as JSON. A character counts as one byte: it takes at most three, or six where JSON escapes it,
  * which the bound of a batch leaves room for. Making the JSON itself would take several times as long.
@@ -20,6 +22,7 @@ function bytesOf(value: unknown): number {
     for (const one of value) bytes += bytesOf(one);
     return bytes;
   }
-  for (const [name, one] of Object.entries(value)) bytes += name.length + bytesOfMarks + bytesOf(one);
+  // Made of plain rows, and counted for every write: `Object.entries` was a fifteenth of all memory that a turn takes.
+  for (const name in value) bytes += name.length + bytesOfMarks + bytesOf((value as Fields)[name]);
   return bytes;
 }
