@@ -1,6 +1,14 @@
 import { z } from 'zod';
 import type { TenantScope } from '../kernel/tenant-scope.js';
-import { sql, type TenantTransaction } from '../infra/storage/index.js';
+import {
+  type FoundPage,
+  foundPage,
+  listBytesMax,
+  pageRows,
+  sql,
+  type TenantTransaction,
+  withinTextBytes,
+} from '../infra/storage/index.js';
 import { type AgentDocument, storedDocument } from './document.js';
 
 export const statuses = ['draft', 'published', 'archived'] as const;
@@ -16,7 +24,6 @@ export interface AgentFilter {
   readonly includeArchived?: boolean | undefined;
   /** The id of the last agent of the previous page. */
   readonly after?: string | undefined;
-  readonly limit?: number | undefined;
 }
 
 const agentRow = z.object({
@@ -34,6 +41,10 @@ const agentRow = z.object({
 });
 
 export type AgentRow = z.output<typeof agentRow>;
+
+const listedRow = agentRow.extend({ text_bytes: z.number(), ...pageRows });
+
+export type ListedAgentRow = z.output<typeof listedRow>;
 
 const columns = sql.fragment`
   a.id, a.status, a.revision, a.last_version, a.published_version, a.rate_limit, a.allowed_users::text[],
@@ -79,14 +90,15 @@ export function lockAgent(scope: TenantScope, tx: TenantTransaction, id: string)
     where a.tenant_id = ${scope.tenantId} and a.id = ${id} for no key update`);
 }
 
-/** Newest first. */
-export function listAgents(
+/** Newest first. A page ends early above the bound of what a list holds. */
+export async function listAgents(
   scope: TenantScope,
   tx: TenantTransaction,
   view: View,
   filter: AgentFilter,
-): Promise<readonly AgentRow[]> {
-  const { status, type, createdBy, includeArchived, after, limit } = filter;
+  limit: number,
+): Promise<FoundPage<ListedAgentRow>> {
+  const { status, type, createdBy, includeArchived, after } = filter;
   const typeColumn = view === 'published' ? sql.fragment`v.snapshot ->> 'type'` : sql.fragment`a.type`;
   const conditions = [
     sql.fragment`a.tenant_id = ${scope.tenantId}`,
@@ -101,11 +113,15 @@ export function listAgents(
             select o.created_at, o.id from agents o where o.tenant_id = ${scope.tenantId} and o.id = ${after})`,
         ]),
   ];
-  return tx.any(sql.type(agentRow)`
-    select ${columns}, ${documentOf(view)} as document from ${source(view)}
+  const page = sql.fragment`
+    select ${columns}, ${documentOf(view)} as document, octet_length((${documentOf(view)})::text) as text_bytes
+    from ${source(view)}
     where ${sql.join(conditions, sql.fragment` and `)}
-    order by a.created_at desc, a.id desc
-    ${limit === undefined ? sql.fragment`` : sql.fragment`limit ${limit}`}`);
+    order by a.created_at desc, a.id desc limit ${limit + 1}`;
+  const rows = await tx.any(
+    sql.type(listedRow)`${withinTextBytes(page, sql.fragment`created_at desc, id desc`, listBytesMax)}`,
+  );
+  return foundPage(rows, limit);
 }
 
 export function countAgents(scope: TenantScope, tx: TenantTransaction): Promise<number> {

@@ -2,7 +2,13 @@ import type { Ids } from '../kernel/chance.js';
 import type { TenantScope } from '../kernel/tenant-scope.js';
 import { invalidField, PlatformError } from '../kernel/errors.js';
 import type { JsonObject } from '../http/operations/index.js';
-import { isUniqueViolation, type Store, type TenantTransaction } from '../infra/storage/index.js';
+import {
+  allPages,
+  type FoundPage,
+  isUniqueViolation,
+  type Store,
+  type TenantTransaction,
+} from '../infra/storage/index.js';
 import {
   type AgentFilter,
   type AgentRow,
@@ -10,6 +16,7 @@ import {
   findAgent,
   insertAgent,
   listAgents,
+  type ListedAgentRow,
   lockAgent,
   updateDocument,
 } from './agents.store.js';
@@ -18,7 +25,7 @@ import { type Author, seesDrafts } from './author.js';
 import { announceDraft } from './changes.js';
 import { patchedDocument } from './document.js';
 
-/** Per tenant, without archived agents. A list without a limit returns all agents in one page. */
+/** Per tenant, without archived agents. */
 export const agentsMax = 5_000;
 
 /** Creates, reads and changes the working copies of agents. `publishing.ts` alone changes the published version. */
@@ -55,13 +62,18 @@ export class Agents {
     );
   }
 
-  list(author: Author, filter: AgentFilter): Promise<readonly AgentRow[]> {
+  /** Without a limit all, as far as one answer holds them. */
+  list(author: Author, filter: AgentFilter, limit: number | undefined): Promise<FoundPage<ListedAgentRow>> {
     return this.#store.inTenant(author.scope, async (tx) => {
       const { after } = filter;
       if (after !== undefined && (await findAgent(author.scope, tx, after, 'working-copy')) === null) {
         throw invalidField('cursor', 'is not a valid cursor');
       }
-      return listAgents(author.scope, tx, viewOf(author), filter);
+      const read = (place: string | undefined, rows: number): Promise<FoundPage<ListedAgentRow>> =>
+        listAgents(author.scope, tx, viewOf(author), { ...filter, after: place }, rows);
+      return limit === undefined
+        ? allPages((last, rows) => read(last === undefined ? after : last.id, rows))
+        : read(after, limit);
     });
   }
 

@@ -1,16 +1,15 @@
 import { z } from 'zod';
 import {
-  cutPage,
   declare,
   one,
   oneShape,
   type Operation,
+  optionalCursorOf,
   optionalLimit,
   optionalPage,
   optionalPageShape,
   pageQuery,
   queryFlag,
-  rowsFor,
   tenantUser,
 } from '../http/operations/index.js';
 import type { Agents } from './agents.js';
@@ -79,7 +78,7 @@ function readingOperations(agents: Agents): readonly Operation[] {
       path: '/api/agents',
       title: 'List agents',
       description:
-        'Newest first. Returns all agents unless `limit` or `cursor` is given. Members see only published agents.',
+        'Newest first. Returns all agents unless `limit` or `cursor` is given, or together they have more than 8 MB: then `next_cursor` continues the list. Members see only published agents.',
       access: tenantUser('agents:read'),
       query: z.object({
         status: z.enum(statuses).optional(),
@@ -279,9 +278,14 @@ function limitsOf(config: z.output<typeof publishBody>['config']): PublishConfig
   return { rateLimit: config?.rate_limit, allowedUsers: config?.allowed_users };
 }
 
-async function answerList(agents: Agents, author: Author, filter: AgentFilter) {
-  const limit = optionalLimit({ limit: filter.limit, cursor: filter.after });
-  const found = await agents.list(author, { ...filter, limit: rowsFor(limit) });
-  const { rows, nextCursor } = cutPage(found, limit, ({ id }) => id);
-  return optionalPage(rows.map(summaryOf), nextCursor);
+async function answerList(
+  agents: Agents,
+  author: Author,
+  query: AgentFilter & { readonly limit: number | undefined },
+) {
+  const { limit: asked, ...filter } = query;
+  const limit = optionalLimit({ limit: asked, cursor: filter.after });
+  const found = await agents.list(author, filter, limit);
+  const nextCursor = optionalCursorOf(found, limit, ({ id }) => id);
+  return optionalPage(found.rows.map(summaryOf), nextCursor);
 }

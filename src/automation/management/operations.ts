@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { Time } from '../../../cluster/index.js';
 import {
   cursorOfCreated,
-  cutPage,
   declare,
   done,
   doneShape,
@@ -12,13 +11,13 @@ import {
   one,
   oneShape,
   type Operation,
+  optionalCursorOf,
   optionalLimit,
   optionalPage,
   optionalPageShape,
   pageAsked,
   pageQuery,
   queryFlag,
-  rowsFor,
   tenantCaller,
   tenantUser,
 } from '../../http/operations/index.js';
@@ -63,7 +62,8 @@ function reading({ triggers, publicUrl, time }: TriggerOperationParts): readonly
       method: 'GET',
       path: '/api/triggers',
       title: 'List triggers',
-      description: 'Newest first. All are answered unless `limit` or `cursor` is given.',
+      description:
+        'Newest first. All are answered unless `limit` or `cursor` is given, or together they have more than 8 MB: then `next_cursor` continues the list.',
       access: tenantCaller('triggers:read'),
       query: pageQuery.extend({
         agent_id: z.guid().optional(),
@@ -74,15 +74,15 @@ function reading({ triggers, publicUrl, time }: TriggerOperationParts): readonly
       shown: { output: optionalPageShape(shownTrigger) },
       handle: async ({ caller, query }) => {
         const limit = optionalLimit(query);
-        const found = await triggers.list(caller.scope, {
+        const filter = {
           agentId: query.agent_id,
           type: query.trigger_type,
           enabled: query.enabled,
           after: pageAsked(query).after,
-          limit: rowsFor(limit),
-        });
-        const { rows, nextCursor } = cutPage(found, limit, cursorOfCreated);
-        return optionalPage(await triggerAnswersOf(rows, { publicUrl, time }), nextCursor);
+        };
+        const found = await triggers.list(caller.scope, filter, limit);
+        const answers = await triggerAnswersOf(found.rows, { publicUrl, time });
+        return optionalPage(answers, optionalCursorOf(found, limit, cursorOfCreated));
       },
     }),
     declare({

@@ -6,7 +6,13 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Egress } from '../../infra/egress/index.js';
 import { invalidField, PlatformError } from '../../kernel/errors.js';
 import { type JsonObject, mergePatch } from '../../http/operations/index.js';
-import type { ChangeFeed, Store, TenantTransaction } from '../../infra/storage/index.js';
+import {
+  allPages,
+  type ChangeFeed,
+  type FoundPage,
+  type Store,
+  type TenantTransaction,
+} from '../../infra/storage/index.js';
 import { referenceOf, type Vault } from '../../tenancy/vault/index.js';
 import { announceTrigger, settled } from '../triggers/changes.js';
 import { refuseRenderedAcknowledgement } from '../outbox/replies/raw-reply.js';
@@ -28,6 +34,7 @@ import {
   deleteTrigger,
   findTrigger,
   insertTrigger,
+  type ListedTriggerRow,
   listTriggers,
   lockTrigger,
   setFormerSecret,
@@ -37,7 +44,7 @@ import {
   updateTrigger,
 } from '../triggers/triggers.store.js';
 
-/** The limit per tenant. A list of all triggers is returned in one response. */
+/** The limit per tenant. */
 export const triggersMax = 2_000;
 
 export interface TriggersParts {
@@ -143,8 +150,19 @@ export class Triggers {
     return this.#parts.store.inTenant(scope, (tx) => sourceHealth(scope, tx, id));
   }
 
-  list(scope: TenantScope, filter: TriggerFilter): Promise<readonly TriggerRow[]> {
-    return this.#parts.store.inTenant(scope, (tx) => listTriggers(scope, tx, filter));
+  /** Without a limit all, as far as one answer holds them. */
+  list(
+    scope: TenantScope,
+    filter: TriggerFilter,
+    limit: number | undefined,
+  ): Promise<FoundPage<ListedTriggerRow>> {
+    return this.#parts.store.inTenant(scope, (tx) => {
+      if (limit !== undefined) return listTriggers(scope, tx, filter, limit);
+      return allPages((last, rows) => {
+        const after = last === undefined ? filter.after : { at: last.created_at, id: last.id };
+        return listTriggers(scope, tx, { ...filter, after }, rows);
+      });
+    });
   }
 
   /** Applies a JSON Merge Patch to the stored configuration. */

@@ -2,7 +2,17 @@ import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type JsonObject, type Position } from '../../http/operations/index.js';
 import { plans, tenantSettings } from '../../kernel/plans/index.js';
-import { type HotReads, type HotStatement, sql, type TenantTransaction } from '../../infra/storage/index.js';
+import {
+  type FoundPage,
+  foundPage,
+  type HotReads,
+  type HotStatement,
+  listBytesMax,
+  pageRows,
+  sql,
+  type TenantTransaction,
+  withinTextBytes,
+} from '../../infra/storage/index.js';
 import { triggerTypes, type TriggerType } from './types/registry.js';
 
 const triggerRow = z.object({
@@ -23,6 +33,10 @@ const triggerRow = z.object({
 });
 
 export type TriggerRow = z.output<typeof triggerRow>;
+
+const listedRow = triggerRow.extend({ text_bytes: z.number(), ...pageRows });
+
+export type ListedTriggerRow = z.output<typeof listedRow>;
 
 const columns = sql.fragment`
   id, agent_id, name, trigger_type, config, enabled, first_enabled_at, revision, approved, secret_id,
@@ -78,15 +92,15 @@ export interface TriggerFilter {
   readonly type?: TriggerType | undefined;
   readonly enabled?: boolean | undefined;
   readonly after?: Position | undefined;
-  readonly limit?: number | undefined;
 }
 
-/** Newest first. */
-export function listTriggers(
+/** Newest first. A page ends early above the bound of what a list holds. */
+export async function listTriggers(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
-  { agentId, type, enabled, after, limit }: TriggerFilter,
-): Promise<readonly TriggerRow[]> {
+  { agentId, type, enabled, after }: TriggerFilter,
+  limit: number,
+): Promise<FoundPage<ListedTriggerRow>> {
   const conditions = [
     sql.fragment`tenant_id = ${tenantId}`,
     ...(agentId === undefined ? [] : [sql.fragment`agent_id = ${agentId}`]),
@@ -98,10 +112,12 @@ export function listTriggers(
           sql.fragment`(date_trunc('milliseconds', created_at), id) < (${sql.timestamp(after.at)}, ${after.id}::uuid)`,
         ]),
   ];
-  return tx.any(sql.type(triggerRow)`
-    select ${columns} from triggers where ${sql.join(conditions, sql.fragment` and `)}
-    order by date_trunc('milliseconds', created_at) desc, id desc
-    ${limit === undefined ? sql.fragment`` : sql.fragment`limit ${limit}`}`);
+  const newestFirst = sql.fragment`date_trunc('milliseconds', created_at) desc, id desc`;
+  const page = sql.fragment`
+    select ${columns}, octet_length(config::text) as text_bytes from triggers
+    where ${sql.join(conditions, sql.fragment` and `)} order by ${newestFirst} limit ${limit + 1}`;
+  const rows = await tx.any(sql.type(listedRow)`${withinTextBytes(page, newestFirst, listBytesMax)}`);
+  return foundPage(rows, limit);
 }
 
 export function countTriggers({ tenantId }: TenantScope, tx: TenantTransaction): Promise<number> {

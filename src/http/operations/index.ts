@@ -40,6 +40,7 @@ export {
   encodeCursor,
   nextCursorOf,
   optionalLimit,
+  optionalCursorOf,
   optionalPage,
   optionalPageShape,
   pageAsked,

@@ -145,6 +145,16 @@ export function nextCursorOf<Row>(
   return last === undefined ? null : cursorBehind(last);
 }
 
+/** The same for a list that returns everything unless it is asked for pages: a cursor then says that it does not fit. */
+export function optionalCursorOf<Row>(
+  found: FoundPage<Row>,
+  limit: number | undefined,
+  cursorBehind: (row: Row) => string,
+): string | null | undefined {
+  const next = nextCursorOf(found, cursorBehind);
+  return limit === undefined ? (next ?? undefined) : next;
+}
+
 /** The answer with such a page. */
 export function pageFound<Row, Item>(
   found: FoundPage<Row>,

@@ -47,5 +47,13 @@ export { openStore } from './store.js';
 export { storeTime } from './store-time.js';
 export type { Store, StoreSettings, TransactionOptions } from './store.js';
 export type { DirectoryTransaction, TenantTransaction, Transaction } from './transaction.js';
-export { type FoundPage, foundPage, pageRows, textBytesMax, withinTextBytes } from './text-pages.js';
+export {
+  allPages,
+  type FoundPage,
+  foundPage,
+  listBytesMax,
+  pageRows,
+  textBytesMax,
+  withinTextBytes,
+} from './text-pages.js';
 export { plainList } from './plain-list.js';

@@ -36,3 +36,27 @@ export function foundPage<Row extends { readonly page_rows: number }>(
   const hasMore = (rows[0]?.page_rows ?? 0) > Math.min(rows.length, limit);
   return { rows: rows.slice(0, limit), hasMore };
 }
+
+/** What a list that answers all its rows may hold of them: an agent has up to 0.3 MB, and a tenant 5,000 of them. */
+export const listBytesMax = 8 * 1024 * 1024;
+/** PostgreSQL looks at the texts of so many rows at once to measure them. */
+const partRows = 500;
+
+/**
+ * The rows of all pages together, until there are no more or their texts are above the bound. `read` gives so many rows
+ * behind one.
+ */
+export async function allPages<Row extends { readonly text_bytes: number }>(
+  read: (after: Row | undefined, limit: number) => Promise<FoundPage<Row>>,
+): Promise<FoundPage<Row>> {
+  const rows: Row[] = [];
+  let bytes = 0;
+  for (;;) {
+    const part = await read(rows.at(-1), partRows);
+    for (const row of part.rows) {
+      rows.push(row);
+      bytes += row.text_bytes;
+    }
+    if (!part.hasMore || bytes >= listBytesMax) return { rows, hasMore: part.hasMore };
+  }
+}

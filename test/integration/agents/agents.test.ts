@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { type AgentsBench, dataOf, idOf, namesOf, startAgents } from '../../support/servers/agents.js';
 import { databaseOfFile } from '../../support/database/database.js';
+import { ownerView } from '../../support/database/owner-view.js';
 
 const database = databaseOfFile(test);
 let bench: AgentsBench;
@@ -151,6 +152,57 @@ test('the pages of a list contain every agent once', async (t) => {
   } while (cursor !== null);
   t.deepEqual(seen, ['a4', 'a3', 'a2', 'a1', 'a0']);
   t.is((await owner.call('GET', `/api/agents?cursor=${randomUUID()}`)).status, 400);
+});
+
+/** Copies of one agent, made by SQL; each has a prompt of so many characters. */
+async function copyAgent(id: string, copies: number, promptCharacters: number): Promise<void> {
+  const owner = await ownerView(database.url);
+  try {
+    await owner.query(
+      `insert into agents (tenant_id, id, document, created_at)
+       select tenant_id, gen_random_uuid(),
+         jsonb_set(document, '{llm_config,system_prompt}', to_jsonb(repeat('p', $3::int)))
+           || jsonb_build_object('name', 'copy-' || n),
+         created_at + n * interval '1 second'
+       from agents, generate_series(1, $2::int) n where id = $1`,
+      [id, copies, promptCharacters],
+    );
+  } finally {
+    await owner.end();
+  }
+}
+
+test('a list without a limit has all agents, however many', async (t) => {
+  const owner = await newOwner();
+  const first = idOf(
+    await owner.call('POST', '/api/agents', { name: 'first', llm_config: { model: 'auto' } }),
+  );
+  await copyAgent(first, 1_200, 10);
+  const all = await owner.call('GET', '/api/agents');
+  t.is(all.status, 200, JSON.stringify(all.body).slice(0, 500));
+  t.is(new Set(namesOf(all)).size, 1_201);
+  t.is(namesOf(all).at(-1), 'first');
+  t.false('next_cursor' in all.body);
+});
+
+test('a list that would be too large to answer at once ends early and continues with its cursor', async (t) => {
+  const owner = await newOwner();
+  const first = idOf(
+    await owner.call('POST', '/api/agents', { name: 'first', llm_config: { model: 'auto' } }),
+  );
+  await copyAgent(first, 150, 100_000);
+  const bytesMax = 10 * 1024 * 1024;
+  const seen: string[] = [];
+  let page = await owner.call('GET', '/api/agents');
+  for (;;) {
+    t.true(JSON.stringify(page.body).length < bytesMax);
+    seen.push(...namesOf(page));
+    const { next_cursor: cursor } = page.body;
+    if (typeof cursor !== 'string') break;
+    page = await owner.call('GET', `/api/agents?cursor=${cursor}&limit=100`);
+  }
+  t.is(seen.length, 151);
+  t.is(new Set(seen).size, 151);
 });
 
 test('a name is unique in a tenant regardless of case, and free in another', async (t) => {
