@@ -1,7 +1,6 @@
 import type { ByteBudget } from '../../kernel/byte-budget.js';
 import type { Caller } from '../../kernel/caller.js';
 import { type Ready, whenReady, isReady } from '../../kernel/ready.js';
-import type { RequestSpan } from '../../infra/diagnostics/index.js';
 import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
 import {
   type Admission,
@@ -10,7 +9,6 @@ import {
   envelope,
   JsonReply,
   type Operation,
-  type RateFigures,
   RawReply,
   SocketReply,
   StreamReply,
@@ -18,13 +16,13 @@ import {
   spelled,
   validBody,
   validQuery,
-  type WorkAhead,
 } from '../operations/index.js';
 import { dialectOf } from './error-forms.js';
 import type { Exchange, HeaderList, ReplyHead, RequestHead } from './exchange.js';
 import type { Incoming } from './incoming.js';
 import type { OpenStreams } from './open-streams.js';
 import { refuseOtherTenant, withoutPermission } from './permitted.js';
+import type { Progress, Running } from './progress.js';
 import { parseQuery } from './query.js';
 import { bodyOf } from './request-body.js';
 import { figuresOfRefusal } from './refusal-figures.js';
@@ -83,10 +81,15 @@ export class Pipeline {
       figures: undefined,
       span: incoming.span,
       mark: this.#parts.streams.mark,
+      asksForWork: false,
+      bodyBytes: 0,
     };
     const fail = (error: unknown): void => {
       // Refused before `admitModelWork`: the work that was counted ahead does not start.
       progress.ahead?.refund();
+      if (progress.asksForWork && progress.caller !== undefined) {
+        this.#parts.admission.noteRefusedWork(progress.caller, progress.bodyBytes);
+      }
       const dialect = dialectOf(operation.dialect, exchange.head);
       this.refuse(exchange, operation.name, dialect, progress, challenged(operation, error));
     };
@@ -95,6 +98,7 @@ export class Pipeline {
       const done = whenReady(this.#admit(incoming, progress, reading !== undefined), (admitted) =>
         whenReady(reading?.bytes, (bytes) =>
           whenReady(this.#callerNow(incoming, progress, admitted), (caller) => {
+            progress.bodyBytes = bytes?.length ?? 0;
             const request = this.#validated(incoming, caller, bytes);
             return whenReady(this.#admitModelWork(operation, caller, progress), () =>
               whenReady(operation.handle(request), (answer) => this.#reply(incoming, progress, answer)),
@@ -122,6 +126,7 @@ export class Pipeline {
         progress.figures = first.figures;
         progress.ahead = first.ahead;
         if (first.refusal !== undefined) throw first.refusal;
+        progress.asksForWork = operation.rate === 'model-work';
         return this.#permitted(incoming, caller);
       }),
     );
@@ -167,10 +172,11 @@ export class Pipeline {
     });
   }
 
-  #admitModelWork({ rate }: Operation, caller: Caller, progress: Progress): Ready<void> {
+  #admitModelWork({ rate }: Operation, caller: Caller, progress: Running): Ready<void> {
     if (rate !== 'model-work') return;
     const { ahead } = progress;
     progress.ahead = undefined;
+    progress.asksForWork = false;
     return whenReady(this.#parts.admission.admitModelWork(caller, ahead), (admitted) => {
       progress.figures = admitted.figures;
       if (admitted.refusal !== undefined) throw admitted.refusal;
@@ -362,18 +368,6 @@ function challenged({ challenge }: Operation, error: unknown): unknown {
     ...(details === undefined ? {} : { details }),
     headers: { ...headers, 'WWW-Authenticate': challenge() },
   });
-}
-
-interface Progress {
-  readonly span?: RequestSpan | undefined;
-  caller: Caller | undefined;
-  figures: RateFigures | undefined;
-  ahead?: WorkAhead | undefined;
-}
-
-interface Running extends Progress {
-  /** Taken before the request was authenticated. */
-  mark: number;
 }
 
 const clientClosed = { errorCode: 'client_closed', spelledCode: 'client_closed' } as const;

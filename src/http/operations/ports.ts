@@ -61,6 +61,11 @@ export interface Admission {
   admitRequest(caller: Caller, rate: RateClass): Admitted | Promise<Admitted>;
   /** After validation, before the handler: counts the tenant's windows and the key's lifetime count. */
   admitModelWork(caller: Caller, ahead?: WorkAhead): Admitted | Promise<Admitted>;
+  /**
+   * A request for model work that was refused before it was counted as such. A user has a window for these, since no
+   * other one counts them; while it is full, `admitRequest` refuses model work of the user.
+   */
+  noteRefusedWork(caller: Caller, bodyBytes: number): void;
   /** The figures of the address's window, without counting a request. */
   figuresOfAddress(address: string): RateFigures;
 }

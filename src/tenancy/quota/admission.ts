@@ -5,6 +5,7 @@ import {
   type KeyCaller,
   keyOfVisitor,
   type TenantLimits,
+  type TenantUserCaller,
   type VisitorCaller,
 } from '../../kernel/caller.js';
 import { type Ready, whenReady } from '../../kernel/ready.js';
@@ -22,6 +23,11 @@ import { WindowSet } from './window-set.js';
 /** Requests of one user in one tenant, in every plan. */
 const userRequestsPerMinute = 300;
 const addressRequestsPerMinute = 120;
+/** Of one user in one tenant: requests for model work that are refused as invalid, or for another reason of their own. */
+const refusedWorkPerMinute = 300;
+/** Reading a large body costs more than a place: it counts once for each of these bytes that it begins. */
+const refusedWorkBytes = 1024 * 1024;
+const refusedWorkMax = 10;
 /** Messages of one visitor of a page with a public key. */
 const visitorMessagesPerMinute = 20;
 
@@ -95,7 +101,8 @@ export class LocalAdmission implements Admission {
           admitted.refusal === undefined ? this.admitKey(caller) : admitted,
         );
       case 'tenant-user':
-        if (rate === 'model-work') return this.lookAtTenant(caller.scope, caller.limits);
+        if (rate === 'model-work')
+          return this.fullOfRefused(caller) ?? this.lookAtTenant(caller.scope, caller.limits);
         return this.#users.count(`${caller.scope.tenantId}/${caller.userId}`, userRequestsPerMinute);
       case 'user':
         return this.#users.count(caller.userId, userRequestsPerMinute);
@@ -123,6 +130,21 @@ export class LocalAdmission implements Admission {
       return { figures: this.figuresOfAddress(caller.address) };
     }
     return this.admitTenantWork(caller.scope, caller.limits, caller.kind === 'key' ? caller : undefined);
+  }
+
+  /** The refusal of a user whose window of refused model work is full. */
+  fullOfRefused(caller: TenantUserCaller): Admitted | undefined {
+    const name = refusedWorkOf(caller);
+    const refusal = this.#users.refusal(name, refusedWorkPerMinute);
+    return refusal && { figures: this.#users.figures(name, refusedWorkPerMinute), refusal };
+  }
+
+  noteRefusedWork(caller: Caller, bodyBytes: number): void {
+    if (caller.kind !== 'tenant-user') return;
+    const times = Math.min(refusedWorkMax, Math.max(1, Math.ceil(bodyBytes / refusedWorkBytes)));
+    for (let time = 0; time < times; time += 1) {
+      this.#users.countAtOnce(refusedWorkOf(caller), refusedWorkPerMinute);
+    }
   }
 
   admitKey({ keyId, requestsPerMinute }: CountedKey, now = this.#now()): Admitted {
@@ -260,6 +282,10 @@ export class LocalAdmission implements Admission {
   #now(): Now {
     return { monotonicMs: this.#time.monotonicMs(), wallMs: this.#time.wallMs() };
   }
+}
+
+function refusedWorkOf({ scope, userId }: TenantUserCaller): string {
+  return `${scope.tenantId}/${userId} refused work`;
 }
 
 function count(windows: WindowSet<SlidingWindow>, name: string, limit: number, now: Now): Admitted {

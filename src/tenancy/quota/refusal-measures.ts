@@ -88,6 +88,7 @@ export function countRefusals(quota: Quota, measures: RefusalMeasures): Quota {
         ),
       admitModelWork: (caller, ahead) =>
         admitted(admission.admitModelWork(caller, ahead), 'rate_tenant', tenantOf(caller)),
+      noteRefusedWork: (caller, bodyBytes) => admission.noteRefusedWork(caller, bodyBytes),
       figuresOfAddress: (address) => admission.figuresOfAddress(address),
     },
     admitTenantWork: (scope, limits, key) =>

@@ -34,7 +34,10 @@ export class SharedAdmission implements Admission {
       (caller.kind === 'key' || (caller.kind === 'tenant-user' && rate === 'model-work'));
     if (!isTenants) return this.#counts.admitRequest(caller, rate);
     const resident = this.#counting(caller);
-    if (resident === undefined) return this.#ask(caller, rate);
+    if (resident === undefined) {
+      const full = caller.kind === 'tenant-user' ? this.#counts.fullOfRefused(caller) : undefined;
+      return full ?? this.#ask(caller, rate);
+    }
     if (caller.kind === 'key') resident.keyIds.add(caller.keyId);
     return this.#counts.admitRequest(caller, rate);
   }
@@ -54,6 +57,10 @@ export class SharedAdmission implements Admission {
     // If a block must be taken first, the actor itself is asked: it does not leave while it waits for a block, so the block
     // is not lost.
     return this.#counts.tryTenantWork(scope, limits, key) ?? this.#askForWork(scope, limits, key);
+  }
+
+  noteRefusedWork(caller: Caller, bodyBytes: number): void {
+    this.#counts.noteRefusedWork(caller, bodyBytes);
   }
 
   figuresOfAddress(address: string): RateFigures {

@@ -29,6 +29,7 @@ export function keyCaller(role: KeyCaller['role']): KeyCaller {
 export const openAdmission: Admission = {
   admitRequest: () => ({ figures: { limit: 10, remaining: 9, reset: 1 } }),
   admitModelWork: () => ({ figures: { limit: 10, remaining: 9, reset: 1 } }),
+  noteRefusedWork: () => undefined,
   figuresOfAddress: () => ({ limit: 120, remaining: 120, reset: 1 }),
 };
 
@@ -50,7 +51,6 @@ export async function startEdge(
     readonly caller?: Caller;
     readonly authenticator?: Authenticator;
     readonly admission?: Admission;
-    /** Refuses work when this process is late, which a busy machine makes of any test. */
   } = {},
 ) {
   const reports: RequestReport[] = [];
@@ -60,6 +60,7 @@ export async function startEdge(
       port: 0,
       trustedProxies: [],
       corsOrigins: [],
+      // A busy machine makes any process late.
       lagMsMax: Number.POSITIVE_INFINITY,
       ...options,
     },

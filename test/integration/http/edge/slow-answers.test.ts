@@ -30,6 +30,7 @@ test('a slow answer arrives, also if the caller was looked up while the body arr
         return { figures };
       },
       admitModelWork: () => ({ figures }),
+      noteRefusedWork: () => undefined,
       figuresOfAddress: () => figures,
     },
   });

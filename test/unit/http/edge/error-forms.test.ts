@@ -167,6 +167,7 @@ test('a client that requests unknown paths too often', async (t) => {
   const full = {
     admitRequest: () => ({ figures, refusal: new PlatformError('rate_limit_exceeded') }),
     admitModelWork: () => ({ figures }),
+    noteRefusedWork: () => undefined,
     figuresOfAddress: () => figures,
   };
   const edge = await startEdge(operations, { admission: full });

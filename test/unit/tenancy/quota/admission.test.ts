@@ -39,6 +39,7 @@ function build() {
     admitModelWork: (caller: Caller) => admission.admitModelWork(caller),
     admitTenantWork: (...work: Parameters<LocalAdmission['admitTenantWork']>) =>
       admission.admitTenantWork(...work),
+    noteRefusedWork: (caller: Caller, bodyBytes: number) => admission.noteRefusedWork(caller, bodyBytes),
     figuresOfAddress: (address: string) => admission.figuresOfAddress(address),
     dropIdle: () => admission.dropIdle(),
   };
@@ -160,6 +161,42 @@ test("model work by a user checks the tenant's window first and counts only when
     299,
     'other requests have their own window',
   );
+});
+
+test('refused model work of a user fills a window of its own, which then refuses model work alone', (t) => {
+  const { admission, time } = build();
+  const scope = newScope();
+  const user = userOf(scope);
+  for (let times = 0; times < 299; times += 1) admission.noteRefusedWork(user, 100);
+  t.is(admission.admitRequest(user, 'model-work').refusal, undefined);
+  admission.noteRefusedWork(user, 100);
+  const { figures, refusal } = admission.admitRequest(user, 'model-work');
+  t.is(refusal?.code, 'rate_limit_exceeded');
+  t.deepEqual([figures.limit, figures.remaining], [300, 0]);
+  t.is(
+    admission.admitRequest(user, 'request').figures.remaining,
+    299,
+    'other requests have their own window',
+  );
+  t.is(admission.admitRequest(userOf(scope), 'model-work').refusal, undefined, 'another user of the tenant');
+  time.advance(61_000);
+  t.is(admission.admitRequest(user, 'model-work').refusal, undefined);
+});
+
+test('a large body counts once for each megabyte that it begins, at most ten times', (t) => {
+  const { admission } = build();
+  const megabyte = 1024 * 1024;
+  for (const [bytes, requests] of [
+    [megabyte, 300],
+    [megabyte + 1, 150],
+    [20 * megabyte, 30],
+  ] as const) {
+    const user = userOf(newScope());
+    for (let times = 1; times < requests; times += 1) admission.noteRefusedWork(user, bytes);
+    t.is(admission.admitRequest(user, 'model-work').refusal, undefined, `${bytes} bytes`);
+    admission.noteRefusedWork(user, bytes);
+    t.is(admission.admitRequest(user, 'model-work').refusal?.code, 'rate_limit_exceeded', `${bytes} bytes`);
+  }
 });
 
 test("a key's model work is refused by the tenant's window with the tenant's figures", (t) => {
