@@ -26,6 +26,7 @@ import { quickRepliesOf, suggestionsName, suggestsReplies } from './quick-replie
 import { TurnOutput } from './turn-output.js';
 import { StepLog, workedMs } from './step-log.js';
 import { TurnTokens } from './turn-usage.js';
+import { SubAgentCount } from './sub-agent-count.js';
 import type { RunChild } from './sub-agent.js';
 import { argumentsOf, callsIn } from './tool-call.js';
 import { toolRound } from './tool-round.js';
@@ -34,17 +35,19 @@ import { toolsetOf } from './toolset.js';
 import type { QuickReplies, TurnEnd, TurnPorts, TurnStart } from './turn.js';
 import type { TurnWork } from './turn-work.js';
 
-/** `lineage` is empty except in the turn of a sub-agent. */
+/** The place of a turn among those that belong to one message. */
+type Place = Pick<TurnWork, 'lineage' | 'subAgents'>;
+
 export async function runTurn(
   parts: TurnsParts,
   start: TurnStart,
   ports: TurnPorts,
-  lineage = '',
+  place: Place = { lineage: '', subAgents: new SubAgentCount() },
 ): Promise<TurnEnd> {
   const span = agentSpan(parts, start);
-  if (span === undefined) return runWork(parts, start, ports, lineage, span);
+  if (span === undefined) return runWork(parts, start, ports, place, span);
   try {
-    const end = await runWork(parts, start, ports, lineage, span);
+    const end = await runWork(parts, start, ports, place, span);
     endAgentSpan(span, end);
     return end;
   } catch (error) {
@@ -59,14 +62,14 @@ async function runWork(
   parts: TurnsParts,
   start: TurnStart,
   ports: TurnPorts,
-  lineage: string,
+  place: Place,
   span: WorkSpan | undefined,
 ): Promise<TurnEnd> {
   const work: TurnWork = {
     parts,
     start,
     ports,
-    lineage,
+    ...place,
     interruption: new Interruption(parts.time, ports.signal),
     steps: new StepLog(start.recorded, ports, parts.time),
     output: new TurnOutput((event) => ports.emit(event), parts.time),
@@ -174,8 +177,8 @@ async function runRounds(
   work: TurnWork,
   { toolset, messages: conversationSoFar, format }: Asked,
 ): Promise<Said> {
-  const { parts, start } = work;
-  const runChild: RunChild = (child, ports, lineage) => runTurn(parts, child, ports, lineage);
+  const { parts, start, subAgents } = work;
+  const runChild: RunChild = (child, ports, lineage) => runTurn(parts, child, ports, { lineage, subAgents });
   const roundsMax = start.agent.snapshot.llm_config.max_tool_rounds;
   const tools = toolset.definitions;
   const maySuggest = tools.some(({ name }) => name === suggestionsName);

@@ -1,6 +1,7 @@
 import { depthMax, type RunnableAgent } from '../../agents/index.js';
 import type { Usage } from '../../llm/index.js';
 import { TurnParked } from './approvals.js';
+import { subAgentsMax } from './sub-agent-count.js';
 import { type CallPlace, mayRepeat } from './schema-tool.js';
 import type { Arguments } from './tool-call.js';
 import { refused, type ToolResult, unknownOutcome } from './tool-result.js';
@@ -44,8 +45,12 @@ export async function callSubAgent(
   const agent = await childOf(work, schema.editor_schema.agent.agent_id);
   if (agent === undefined) return refused('The agent is not available.');
   const { parked } = place;
-  if (place.again && parked === undefined && !(await isRepeatable(work, agent, start.depth + 1)))
-    return unknownOutcome;
+  if (place.again && parked === undefined && !(await isRepeatable(work, agent))) return unknownOutcome;
+  if (!work.subAgents.begin()) {
+    return refused(
+      `One message may use ${subAgentsMax} agents, those that its agents ask included, and has. Answer without more of them.`,
+    );
+  }
   const timeoutMs = start.agent.snapshot.metadata.security_policy?.child_timeout_ms ?? childTimeoutMsDefault;
   const steps = new Map<number, RecordedStep>();
   for (const step of parked ?? []) steps.set(step.number, step);
@@ -136,19 +141,33 @@ function childOf({ parts, start }: Pick<TurnWork, 'parts' | 'start'>, id: string
   return parts.runnableAgent(start.scope, id, start.agent.version === null ? 'editor' : 'member');
 }
 
-/** An interrupted sub-agent may be called again if all of its tools can be repeated without harm. */
-async function isRepeatable(work: TurnWork, agent: RunnableAgent, depth: number): Promise<boolean> {
-  for (const tool of toolsetOf(agent.snapshot, false).tools.values()) {
-    if (tool.kind !== 'agent') {
-      if (!mayRepeat(tool)) return false;
-      continue;
+/**
+ * An interrupted sub-agent may be called again if all of its tools can be repeated without harm. Each agent below it is looked
+ * at once, on its highest level, from which it reaches furthest; of more agents than one turn may ask, none is repeated.
+ */
+async function isRepeatable(work: TurnWork, agent: RunnableAgent): Promise<boolean> {
+  const seen = new Set<string>();
+  let level = [agent];
+  for (let depth = work.start.depth + 1; level.length > 0; depth += 1) {
+    const below: RunnableAgent[] = [];
+    for (const one of level) {
+      work.interruption.check();
+      for (const tool of toolsetOf(one.snapshot, false).tools.values()) {
+        if (tool.kind !== 'agent') {
+          if (!mayRepeat(tool)) return false;
+          continue;
+        }
+        const { agent_id: id } = tool.schema.editor_schema.agent;
+        // A draft sees drafts.
+        const sight = `${id} ${one.version === null ? 'editor' : 'member'}`;
+        if (depth >= depthMax || seen.has(sight)) continue;
+        if (seen.size >= subAgentsMax) return false;
+        seen.add(sight);
+        const child = await childOf({ parts: work.parts, start: { ...work.start, agent: one } }, id);
+        if (child !== undefined) below.push(child);
+      }
     }
-    if (depth >= depthMax) continue;
-    const child = await childOf(
-      { parts: work.parts, start: { ...work.start, agent } },
-      tool.schema.editor_schema.agent.agent_id,
-    );
-    if (child !== undefined && !(await isRepeatable(work, child, depth + 1))) return false;
+    level = below;
   }
   return true;
 }

@@ -1,6 +1,7 @@
 import type { WorkSpan } from '../../infra/diagnostics/index.js';
 import { type Interruption, TurnLost } from './interruption.js';
 import type { TurnsParts } from './parts.js';
+import type { SubAgentCount } from './sub-agent-count.js';
 import type { TurnOutput } from './turn-output.js';
 import type { StepLog } from './step-log.js';
 import type { TurnTokens } from './turn-usage.js';
@@ -13,6 +14,8 @@ export interface TurnWork {
   readonly ports: TurnPorts;
   /** The place of a sub-agent's turn in its parent's turn; empty for a turn that is not a sub-agent's. */
   readonly lineage: string;
+  /** Shared by a turn and all its sub-agents. */
+  readonly subAgents: SubAgentCount;
   readonly interruption: Interruption;
   readonly steps: StepLog;
   readonly output: TurnOutput;

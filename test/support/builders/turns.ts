@@ -38,6 +38,8 @@ export interface TurnsBench {
   readonly notes: readonly Readonly<Record<string, unknown>>[];
   /** Model output that a turn has received, including sub-agents'; sent output may still be on its way. */
   readonly said: readonly string[];
+  /** Ids of the sub-agents that turns looked at. */
+  readonly agentsRead: readonly string[];
   /** A turn of the agent with this message. */
   start(agent: RunnableAgent, message: string, more?: Partial<TurnStart>): TurnStart;
 }
@@ -71,6 +73,7 @@ export async function startTurns(
   const scope = await agents.newTenant();
   const notes: Readonly<Record<string, unknown>>[] = [];
   const said: string[] = [];
+  const agentsRead: string[] = [];
   return {
     store,
     agents,
@@ -79,13 +82,17 @@ export async function startTurns(
     problems,
     notes,
     said,
+    agentsRead,
     turns: createTurns(
       { time, log: { report, note: (_, facts) => void notes.push(facts) } },
       {
         models: listening(rig.calls.models, said),
         catalogue: vendorAccess({ vendors, compatible: [], models: [], sim: true }).catalogue,
         tools: subject.tools,
-        runnableAgent: (of, id, role) => subject.runnableAgent(of, id, role),
+        runnableAgent: (of, id, role) => {
+          agentsRead.push(id);
+          return subject.runnableAgent(of, id, role);
+        },
         contextStrict,
         // No agent of these tests has to fit a schema.
         fit: { of: () => Promise.reject(new Error('no schema is checked here')) },

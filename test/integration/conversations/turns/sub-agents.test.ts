@@ -241,6 +241,46 @@ test.serial(
   },
 );
 
+test.serial('of many ways to an agent, one is enough to know whether it may be asked again', async (t) => {
+  const ways = (id: string) => Array.from({ length: 8 }, (_, way) => sub(`way-${way}`, id));
+  const last = await newAgent();
+  const second = await newAgent(ways(last));
+  const first = await newAgent(ways(second));
+  const start = bench.start(parentOf(first), 'x');
+  openai.clearScripts();
+  openai.script(calling(['expert', { message: 'q' }]), saying('child'));
+  const dying = new RecordingPorts().onRecord((count) => {
+    if (count === 3) throw new Error('the process died');
+  });
+  await t.throwsAsync(bench.turns.run(start, dying), { instanceOf: TurnLost });
+  openai.script(saying('child again'), saying('done'));
+  const before = bench.agentsRead.length;
+  await bench.turns.run({ ...start, attempt: 2, recorded: dying.recorded(2) }, new RecordingPorts());
+  t.deepEqual(bench.agentsRead.slice(before), [first, second, last]);
+});
+
+test.serial('one message uses a bounded number of agents, those that its agents ask included', async (t) => {
+  const sim = (name: string) => ({ more: { llm_config: { model: name } } });
+  const names = Array.from({ length: 11 }, (_, at) => `a${at}`);
+  const leaf = await newAgent([], sim('sim.echo'));
+  const middle = await newAgent(
+    names.map((name) => sub(name, leaf)),
+    sim('sim.tools'),
+  );
+  const root = agentOf({ llm: { model: 'sim.tools' }, schemas: names.map((name) => sub(name, middle)) });
+  const ports = new RecordingPorts();
+  const end = await bench.turns.run(bench.start(root, names.join(' ')), ports);
+  t.is(end.outcome, 'COMPLETED');
+  const leaves = ports
+    .recorded(undefined, end)
+    .flatMap(({ detail }) => (detail?.step === 'tool' ? (detail.steps ?? []) : []))
+    .filter(({ kind }) => kind === 'tool');
+  t.is(leaves.length, names.length ** 2, 'every call has a step');
+  const answered = leaves.filter(({ state }) => state === 'finished').length;
+  t.is(answered + names.length, 100);
+  t.is(leaves.filter(({ state }) => state === 'failed').length, leaves.length - answered);
+});
+
 test.serial('a sub-agent with named parameters receives them, one without receives a message', async (t) => {
   const child = await newAgent();
   const parameters = { type: 'object', properties: { city: { type: 'string' } } };
