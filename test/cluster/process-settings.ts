@@ -11,6 +11,7 @@ import type { ClusterNode } from '../../cluster/node/node.js';
 import { systemRandom, systemTime } from '../../cluster/time/system.js';
 import { recorder } from '../../cluster/trace/recorder.js';
 import { tracedFences } from '../../cluster/trace/traced-fences.js';
+import { databaseConnectMs } from '../support/database/database.js';
 
 /** The start settings of one process of a test cluster. */
 export interface ProcessSettings {
@@ -47,8 +48,7 @@ export async function startNode(
     databaseUrl: settings.databaseUrl,
     role: 'troupe_writer',
     statementTimeoutMs: config.statementTimeoutMs,
-    // A database that starts a process for each connection takes its time on a machine that does other work.
-    connectTimeoutMs: config.statementTimeoutMs,
+    connectTimeoutMs: databaseConnectMs,
   });
   const process = freshProcessId(settings.name);
   const { tracePath } = settings;

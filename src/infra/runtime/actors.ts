@@ -22,7 +22,7 @@ import {
 import { type Settings, version } from '../../kernel/config/index.js';
 import type { Logger } from '../diagnostics/index.js';
 import type { Sealer } from '../sealing/index.js';
-import { type Store, writerRole } from '../storage/index.js';
+import { connectTimeoutOf, type Store, writerRole } from '../storage/index.js';
 import { clusterIdentity } from './cluster-identity.js';
 import type { Actors } from './contract.js';
 import { drainNode } from './drain-node.js';
@@ -123,11 +123,12 @@ export function createActors(parts: ActorsParts): Actors {
     references: (kind) => referencesTo(kind, late),
     slotOf: (kind, group, key) => targetOf(kind, group, key).slot,
     commits(tables) {
+      const databaseUrl = parts.settings.databaseUrl ?? '';
       const fence = new PostgresFenceStore(tables, {
-        databaseUrl: parts.settings.databaseUrl ?? '',
+        databaseUrl,
         role: writerRole,
         statementTimeoutMs: config.statementTimeoutMs,
-        connectTimeoutMs: config.connectTimeoutMs,
+        connectTimeoutMs: connectTimeoutOf(databaseUrl, config.connectTimeoutMs),
         activationsMax,
         batchesMax,
       });

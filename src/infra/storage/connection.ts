@@ -15,13 +15,19 @@ export type ConnectionSettings = {
   readonly settings?: readonly string[];
 };
 
-const connectTimeoutMs = 5_000;
+const connectTimeoutMsDefault = 5_000;
 /** Ends the wait for a lock that another transaction does not release. */
 const lockTimeoutMsDefault = 5_000;
 /** A transaction that pauses holds locks while its caller does something else, so it is ended after this time. */
 const idleInTransactionMs = 15_000;
 /** The server ends a statement at its time-out; after this additional time, the server itself is considered lost. */
 const silenceMs = 2_000;
+
+/** What `connect_timeout` of a database's address says, in milliseconds. As for libpq it is in seconds, and 0 counts as none. */
+export function connectTimeoutOf(databaseUrl: string | URL, defaultMs: number): number {
+  const seconds = Number(new URL(databaseUrl).searchParams.get('connect_timeout') ?? 0);
+  return seconds > 0 ? seconds * 1_000 : defaultMs;
+}
 
 export function clientConfig(settings: ConnectionSettings): ClientConfig {
   const { databaseUrl, role, statementTimeoutMs, lockTimeoutMs = lockTimeoutMsDefault } = settings;
@@ -38,7 +44,7 @@ export function clientConfig(settings: ConnectionSettings): ClientConfig {
     options,
     types: pgTypes,
     keepAlive: true,
-    connectionTimeoutMillis: connectTimeoutMs,
+    connectionTimeoutMillis: connectTimeoutOf(url, connectTimeoutMsDefault),
     statement_timeout: statementTimeoutMs,
     lock_timeout: lockTimeoutMs,
     idle_in_transaction_session_timeout: idleInTransactionMs,

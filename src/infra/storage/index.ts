@@ -15,6 +15,7 @@ export {
   type TableEntry,
   writeBackup,
 } from './backup/index.js';
+export { connectTimeoutOf } from './connection.js';
 export { openChangeFeed } from './change-feed.js';
 export type { ChangeFeed, ChangeFeedOptions, ChangeSubscriber } from './change-feed.js';
 export { recordChange } from './changes.js';

@@ -4,6 +4,7 @@
 // makes nodes that start at the same time wait for the first one.
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { connectTimeoutOf } from './connection.js';
 import { StoreError, toStoreError } from './errors.js';
 import { MigrationError } from './migration-error.js';
 import {
@@ -58,7 +59,7 @@ export async function migrate(options: MigrationOptions): Promise<MigrationResul
   const client = new pg.Client({
     connectionString: options.databaseUrl,
     application_name: 'troupe_migrate',
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: connectTimeoutOf(options.databaseUrl, 10_000),
   });
   // The next statement reports a connection that broke while idle.
   client.on('error', () => undefined);

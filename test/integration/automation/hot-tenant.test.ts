@@ -29,7 +29,8 @@ async function longestWait<Row extends object, Outcome>(
   rowOf: (tenant: string) => Row,
 ): Promise<number> {
   const sent = countSentRows(target);
-  const writer = writers.writer(sent.target, { rowsMax });
+  // Some 50 commits: on a busy machine they take longer than one row may wait.
+  const writer = writers.writer(sent.target, { rowsMax, deadlineMs: 120_000 });
   const [hot, calm] = [randomUUID(), randomUUID()];
   const load = Array.from({ length: hotRows }, () => writer.write(rowOf(hot)));
   const ofCalm = Array.from({ length: calmRows }, () => rowOf(calm));

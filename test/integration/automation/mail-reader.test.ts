@@ -1,6 +1,6 @@
 // Mails crafted to stop their reader.
 import test, { type ExecutionContext } from 'ava';
-import { systemTime } from '../../../cluster/index.js';
+import { systemTime, type Time } from '../../../cluster/index.js';
 import { MailReader } from '../../../src/automation/mail-reading/mail-reader.js';
 import { longestTurn } from '../../support/clocks/longest-turn.js';
 import { SlowMail, UnreadableMail } from '../../../src/automation/mail-reading/parsed-mail.js';
@@ -10,9 +10,13 @@ const head = 'From: Ada <ada@example.com>\r\nMessage-ID: <a@example.com>\r\n';
 const html = `${head}Content-Type: text/html\r\n\r\n`;
 const tenant = '018f0000-0000-7000-8000-000000000001';
 
-function reading(t: ExecutionContext): (mail: string) => ReturnType<MailReader['read']> {
+/** By a clock that stands: a busy machine needs more than the ten seconds that a mail may take. */
+function reading(
+  t: ExecutionContext,
+  time: Time = new ManualTime('2026-01-01T00:00:00Z'),
+): (mail: string) => ReturnType<MailReader['read']> {
   const reader = new MailReader({
-    time: systemTime,
+    time,
     lookUp: () => Promise.reject(new Error('nobody looks anything up')),
   });
   t.teardown(async () => reader.close());
@@ -79,8 +83,8 @@ test('a mail that is not read in time may be good: it is not called unreadable',
   });
 });
 
-test('a mail that takes long to read delays nothing else in the node', async (t) => {
-  const read = reading(t);
+test.serial('a mail that takes long to read delays nothing else in the node', async (t) => {
+  const read = reading(t, systemTime);
   await read(`${head}\r\nhello`);
   const paragraphs = Buffer.from('<p>a'.repeat(240_000)).toString('base64');
   const slow = `${head}Content-Type: text/html\r\nContent-Transfer-Encoding: base64\r\n\r\n${paragraphs}`;

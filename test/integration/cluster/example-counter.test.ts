@@ -8,7 +8,7 @@ import { PostgresFenceStore } from '../../../cluster/fencing/postgres/fence-stor
 import { processId, requestId } from '../../../cluster/ids/ids.js';
 import { openLoneNode } from '../../../cluster/node/lone-node.js';
 import { systemRandom, systemTime } from '../../../cluster/time/system.js';
-import { databaseOfFile } from '../../support/database/database.js';
+import { databaseOfFile, databaseConnectMs } from '../../support/database/database.js';
 
 const database = databaseOfFile(test);
 test.serial.before('the tables of the counter', async () => {
@@ -26,7 +26,7 @@ test('an addition repeated after its owner was replaced adds nothing and returns
     databaseUrl: database.url,
     role: 'troupe_writer',
     statementTimeoutMs: config.statementTimeoutMs,
-    connectTimeoutMs: config.connectTimeoutMs,
+    connectTimeoutMs: databaseConnectMs,
   });
   t.teardown(() => store.close());
   const kind = durableCounter(new GroupCommit(store, config, systemTime, systemRandom), systemTime);

@@ -19,6 +19,8 @@ const template = `${prefix}_template`;
 /** Any number will do: no other program takes advisory locks in that database. */
 const templateLock = 774_411;
 const dropMsMax = 30_000;
+/** PostgreSQL starts a process for each connection, which takes its time on a machine that does other work. */
+export const databaseConnectMs = 60_000;
 /** insufficient_privilege and object_in_use. */
 const refusedForNow = ['42501', '55006'];
 
@@ -126,6 +128,7 @@ async function exists(server: pg.Client, name: string): Promise<boolean> {
 function urlOf(name: string): string {
   const url = new URL(serverUrl());
   url.pathname = `/${name}`;
+  url.searchParams.set('connect_timeout', String(databaseConnectMs / 1_000));
   return url.href;
 }
 

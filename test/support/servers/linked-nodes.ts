@@ -22,6 +22,7 @@ import { ScriptedMembers } from '../../../cluster/simulation/scripted-membership
 import { sharedRings } from '../../../cluster/simulation/shared-rings.js';
 import { kindOfVersion, type WireVersion } from '../builders/wire-versions.js';
 import { eventually } from '../clocks/eventually.js';
+import { databaseConnectMs } from '../database/database.js';
 
 const config = clusterConfig({ connectTimeoutMs: 5_000 });
 const buildRing = sharedRings();
@@ -60,7 +61,7 @@ export class LinkedNode {
       databaseUrl: this.#databaseUrl,
       role: 'troupe_writer',
       statementTimeoutMs: config.statementTimeoutMs,
-      connectTimeoutMs: config.connectTimeoutMs,
+      connectTimeoutMs: databaseConnectMs,
     });
     this.#closing.push(() => store.close());
     return new GroupCommit(store, config, systemTime, systemRandom);

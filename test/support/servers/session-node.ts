@@ -29,6 +29,7 @@ import type {
 import { turnToWire } from '../../../src/conversations/sessions/wire/turns.js';
 import { sessionTables } from '../../../src/conversations/sessions/session.store.js';
 import { agentOf, type TurnsBench } from '../builders/turns.js';
+import { databaseConnectMs } from '../database/database.js';
 
 export interface SessionNode {
   readonly session: Reference<SessionService>;
@@ -106,7 +107,7 @@ export async function startSessionNode(options: SessionNodeOptions): Promise<Ses
     databaseUrl,
     role: 'troupe_writer',
     statementTimeoutMs: config.statementTimeoutMs,
-    connectTimeoutMs: config.connectTimeoutMs,
+    connectTimeoutMs: databaseConnectMs,
   });
   const commits = new GroupCommit(over?.(store) ?? store, config, systemTime, systemRandom);
   const self = (group: string, key: string): Reference<SessionService> => node.actor(kind, group, key);

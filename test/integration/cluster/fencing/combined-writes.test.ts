@@ -6,7 +6,7 @@ import { PostgresFenceStore } from '../../../../cluster/fencing/postgres/fence-s
 import { processId } from '../../../../cluster/ids/ids.js';
 import { systemRandom, systemTime } from '../../../../cluster/time/system.js';
 import { activated, activation, counterAddress } from '../../../contracts/fence-store.js';
-import { databaseOfFile } from '../../../support/database/database.js';
+import { databaseOfFile, databaseConnectMs } from '../../../support/database/database.js';
 import { createSumTables, sumTables } from '../../../support/database/sum-tables.js';
 
 const database = databaseOfFile(test);
@@ -21,7 +21,7 @@ function tensAndOnes() {
       databaseUrl: database.url,
       role: 'troupe_writer',
       statementTimeoutMs: config.statementTimeoutMs,
-      connectTimeoutMs: config.connectTimeoutMs,
+      connectTimeoutMs: databaseConnectMs,
     },
   );
   return { store, group: new GroupCommit(store, config, systemTime, systemRandom) };

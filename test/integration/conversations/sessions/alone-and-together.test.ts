@@ -13,7 +13,7 @@ import {
 } from '../../../../cluster/index.js';
 import type { ExecutionRow, SessionRow, SessionWrite } from '../../../../src/conversations/sessions/rows.js';
 import { sessionTables } from '../../../../src/conversations/sessions/session.store.js';
-import { databaseOfFile } from '../../../support/database/database.js';
+import { databaseOfFile, databaseConnectMs } from '../../../support/database/database.js';
 import { ownerView } from '../../../support/database/owner-view.js';
 import { echoingAgent } from '../../../support/servers/session-node.js';
 import { startTurns } from '../../../support/builders/turns.js';
@@ -151,7 +151,7 @@ test('a single write is stored like one of a batch, and also reports an ended tu
     databaseUrl: database.url,
     role: 'troupe_writer',
     statementTimeoutMs: config.statementTimeoutMs,
-    connectTimeoutMs: config.connectTimeoutMs,
+    connectTimeoutMs: databaseConnectMs,
   });
   t.teardown(() => store.close());
   const tenant = bench.scope.tenantId;

@@ -35,7 +35,7 @@ import { sql } from '../../../../src/infra/storage/index.js';
 import { SessionTables } from '../../../simulation/conversations/session-tables.js';
 import { UsageTables } from '../../../simulation/conversations/usage-tables.js';
 import { startTurns } from '../../../support/builders/turns.js';
-import { databaseOfFile } from '../../../support/database/database.js';
+import { databaseOfFile, databaseConnectMs } from '../../../support/database/database.js';
 import { opened } from '../../../support/database/usage-rows.js';
 import { echoingAgent } from '../../../support/servers/session-node.js';
 
@@ -217,7 +217,7 @@ test('drawn writes of sessions leave the same rows in PostgreSQL and in the simu
     databaseUrl: database.url,
     role: 'troupe_writer',
     statementTimeoutMs: config.statementTimeoutMs,
-    connectTimeoutMs: config.connectTimeoutMs,
+    connectTimeoutMs: databaseConnectMs,
   });
   t.teardown(() => real.close());
   const usage = new UsageTables(() => Date.now());
