@@ -46,6 +46,8 @@ export class TcpProxy {
     const url = new URL(this.#target);
     url.hostname = '127.0.0.1';
     url.port = String(address.port);
+    // What goes through a proxy shows what happens when nothing answers: within the time that a node allows by default.
+    url.searchParams.delete('connect_timeout');
     return url.href;
   }
 

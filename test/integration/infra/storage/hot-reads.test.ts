@@ -153,7 +153,8 @@ test('a plan invalidated by a migration is made again', async (t) => {
 test('a silent connection ends the read as unavailable', async (t) => {
   const proxy = await TcpProxy.before(database.url);
   t.teardown(() => proxy.close());
-  const hot = open(t, { databaseUrl: proxy.url, statementTimeoutMs: 1_000, connectionsMax: 1 });
+  const databaseUrl = `${proxy.url}?connect_timeout=3`;
+  const hot = open(t, { databaseUrl, statementTimeoutMs: 1_000, connectionsMax: 1 });
   const [tenant = ''] = tenants;
   t.is((await hot.inTenant(tenantScope(tenant), allFacts, [])).length, 1);
   proxy.mode = 'silent';
