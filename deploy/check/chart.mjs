@@ -54,15 +54,37 @@ const page = readFileSync(`${chart}/README.md`, 'utf8');
 for (const value of Object.keys(parse(readFileSync(`${chart}/values.yaml`, 'utf8'))))
   if (!page.includes(`\`${value}\``)) fail(`${chart}/README.md`, `it does not name the value ${value}`);
 
+/** Alerts on `up` name the job, which the operator of Prometheus takes from a label of the Service that the monitor names. */
+function checkJob(objects) {
+  const monitor = objects.find(({ kind }) => kind === 'ServiceMonitor');
+  if (monitor === undefined) return;
+  const alerts = readFileSync(`${root}deploy/prometheus/alerts.yaml`, 'utf8');
+  const named = new Set([...alerts.matchAll(/job="([^"]+)"/g)].map(([, job]) => job));
+  const { jobLabel, selector } = monitor.spec;
+  const selected = objects.filter(({ kind, metadata: { labels = {} } }) => {
+    const wanted = Object.entries(selector.matchLabels);
+    return kind === 'Service' && wanted.every(([label, value]) => labels[label] === value);
+  });
+  if (selected.length === 0) fail('the ServiceMonitor', 'selects no Service');
+  for (const { metadata } of selected) {
+    const job = metadata.labels[jobLabel] ?? metadata.name;
+    if (!named.has(job))
+      fail('the ServiceMonitor', `makes the job ${job}; alerts.yaml names ${[...named].join(', ')}`);
+  }
+}
+
 const literals = [];
 for (const [name, args] of Object.entries(installations)) {
   const { status, stdout, stderr } = template(args);
   if (status !== 0) fail(`helm template, ${name}`, stderr);
-  for (const document of parseAllDocuments(stdout)) {
-    if (document.errors.length > 0) fail(`helm template, ${name}`, String(document.errors[0]));
-    const object = document.toJS();
-    if (object !== null) literals.push(literalOf(name, object, literals.length));
-  }
+  const objects = parseAllDocuments(stdout)
+    .map((document) => {
+      if (document.errors.length > 0) fail(`helm template, ${name}`, String(document.errors[0]));
+      return document.toJS();
+    })
+    .filter((object) => object !== null);
+  for (const object of objects) literals.push(literalOf(name, object, literals.length));
+  checkJob(objects);
 }
 checkTypes(literals);
 for (const [name, { args, says }] of Object.entries(refused)) {

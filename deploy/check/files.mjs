@@ -31,7 +31,17 @@ function checkCompose() {
   const { services, secrets, volumes } = parse(text, { merge: true });
   const made = [...read('deploy/compose/make-secrets.sh').matchAll(/^make (\S+)/gm)].map(([, name]) => name);
   same('secrets of compose.yaml and of make-secrets.sh', Object.keys(secrets), made);
-  for (const [name, { volumes: mounted = [], secrets: used = [], build }] of Object.entries(services)) {
+  const unbuilt = read('.dockerignore').split('\n');
+  for (const { file } of Object.values(secrets)) {
+    if (!unbuilt.some((line) => line !== '' && file.startsWith(`${line}/`)))
+      fail(`.dockerignore lets the build read ${file}`);
+  }
+  if (!unbuilt.includes('**/.env*')) fail('.dockerignore lets the build read .env');
+  for (const [name, service] of Object.entries(services)) {
+    const { volumes: mounted = [], secrets: used = [], build, restart } = service;
+    // With `on-failure` a service that ended in order stays down when the machine starts anew.
+    if (restart !== 'unless-stopped' && name !== 'migrate')
+      fail(`service ${name}: it does not start with the machine (restart: ${restart})`);
     for (const secret of used)
       if (!(secret in secrets)) fail(`service ${name}: there is no secret ${secret}`);
     for (const mount of mounted) {
