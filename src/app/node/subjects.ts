@@ -188,6 +188,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     catalogue: access.catalogue,
     tools: agents.tools,
     runnableAgent: (scope, id, role) => agents.runnableAgent(scope, id, role),
+    agentVersion: (scope, id, version) => agents.agentVersion(scope, id, version),
     contextStrict: settings.contextStrict,
     fit,
     spans,

@@ -273,6 +273,6 @@ export function executionDetail(
  */
 function shownDetail(detail: ReadStep['detail']): ReadStep['detail'] {
   if (detail === null) return detail;
-  const { parked: _parked, admitted: _admitted, ...shown } = detail;
+  const { parked: _parked, parkedVersion: _version, admitted: _admitted, ...shown } = detail;
   return shown;
 }

@@ -23,11 +23,18 @@ export class TurnParked extends Error {
   readonly approvals: readonly WantedApproval[];
   /** Steps that are to be recorded together with the approvals. */
   readonly steps: readonly RecordedStep[];
+  /** If a sub-agent waits: its version, which goes on after the wait. Null for a draft. */
+  readonly agentVersion: number | null;
 
-  constructor(approvals: readonly WantedApproval[], steps: readonly RecordedStep[]) {
+  constructor(
+    approvals: readonly WantedApproval[],
+    steps: readonly RecordedStep[],
+    agentVersion: number | null = null,
+  ) {
     super('the turn waits for approvals');
     this.approvals = approvals;
     this.steps = steps;
+    this.agentVersion = agentVersion;
   }
 }
 

@@ -13,6 +13,7 @@ export interface TurnsOptions {
   readonly clocks?: CallOrder['clocks'];
   readonly tools: AgentsSubject['tools'];
   readonly runnableAgent: AgentsSubject['runnableAgent'];
+  readonly agentVersion: AgentsSubject['agentVersion'];
   /** Compares answers with the schema that they must fit. */
   readonly fit: Pick<AnswerFit, 'of'>;
   /** Whether a tool is refused when the context lacks a value that it needs; otherwise this is only noted. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { TurnLost } from './interruption.js';
 import type { Arguments } from './tool-call.js';
 import { answered, failureOf, refused, type ToolResult, unknownOutcome } from './tool-result.js';
-import type { RecordedStep } from './turn.js';
+import type { Parked } from './step-log.js';
 import type { TurnTool } from './toolset.js';
 import type { TurnWork } from './turn-work.js';
 
@@ -24,12 +24,12 @@ export interface CallPlace {
   readonly index: number;
   /** Started by an earlier process. */
   readonly again: boolean;
-  /** The steps of a sub-agent that waited for an approval. */
-  readonly parked?: readonly RecordedStep[] | undefined;
+  /** A sub-agent that waited for an approval. */
+  readonly parked?: Parked | undefined;
   /** The span of the call, for the turn of a sub-agent. */
   readonly traceparent?: string | undefined;
   /** Keeps its steps from then on; durable when it resolves. */
-  readonly keepParked?: (steps: readonly RecordedStep[]) => Promise<void>;
+  readonly keepParked?: (parked: Parked) => Promise<void>;
 }
 
 /** Calls the tool of a schema. Throws only errors that end the turn, and unknown errors. */

@@ -18,7 +18,14 @@ export interface Step {
   /** The end that an earlier process recorded. */
   readonly ended: RecordedStep | undefined;
   /** The steps of a sub-agent that an earlier run left when it waited for an approval. */
-  readonly parked: readonly RecordedStep[] | undefined;
+  readonly parked: Parked | undefined;
+}
+
+/** A sub-agent that waited. */
+export interface Parked {
+  readonly steps: readonly RecordedStep[];
+  /** Undefined for a draft. */
+  readonly version: number | undefined;
 }
 
 export type StepEnd = Exclude<RecordedStep['state'], 'started'>;
@@ -47,7 +54,7 @@ export class StepLog {
     const found = this.#recorded.get(number);
     if (found !== undefined && found.kind === kind && found.name === name) {
       const ended = found.state === 'started' || found.detail === null ? undefined : found;
-      const parked = ended === undefined && found.detail?.step === 'tool' ? found.detail.parked : undefined;
+      const parked = ended === undefined ? parkedIn(found) : undefined;
       return { number, kind, name, startedAt: found.startedAt, again: ended === undefined, ended, parked };
     }
     const startedAt = this.#now();
@@ -104,20 +111,29 @@ export class StepLog {
   }
 }
 
+function parkedIn({ detail }: RecordedStep): Parked | undefined {
+  if (detail?.step !== 'tool' || detail.parked === undefined) return undefined;
+  return { steps: detail.parked, version: detail.parkedVersion };
+}
+
 /**
  * How long earlier processes worked on the turn, as far as they recorded it; the time between them does not count, nor
  * the time that the turn waited for people.
  */
 export function workedMs(recorded: readonly RecordedStep[], waits: readonly Wait[] = []): number {
-  let first = Number.POSITIVE_INFINITY;
-  let last = Number.NEGATIVE_INFINITY;
-  for (const { startedAt, finishedAt } of recorded) {
-    for (const text of [startedAt, finishedAt]) {
-      if (text === null) continue;
-      first = Math.min(first, Date.parse(text));
-      last = Math.max(last, Date.parse(text));
-    }
-  }
+  const moments = [...momentsOf(recorded)];
+  const first = Math.min(...moments);
+  const last = Math.max(...moments);
   const waited = waits.filter(({ fromMs, toMs }) => first <= fromMs && toMs <= last);
   return Math.max(0, last - first - waited.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0));
+}
+
+/** A step of a sub-agent that waits has not ended; the steps of the sub-agent say how long it worked. */
+function* momentsOf(recorded: readonly RecordedStep[]): Generator<number> {
+  for (const step of recorded) {
+    yield Date.parse(step.startedAt);
+    if (step.finishedAt !== null) yield Date.parse(step.finishedAt);
+    const parked = parkedIn(step);
+    if (parked !== undefined) yield* momentsOf(parked.steps);
+  }
 }

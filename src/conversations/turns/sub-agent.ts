@@ -1,6 +1,7 @@
 import { depthMax, type RunnableAgent } from '../../agents/index.js';
 import type { Usage } from '../../llm/index.js';
 import { TurnParked } from './approvals.js';
+import { workedMs } from './step-log.js';
 import { subAgentsMax } from './sub-agent-count.js';
 import { type CallPlace, mayRepeat } from './schema-tool.js';
 import type { Arguments } from './tool-call.js';
@@ -42,9 +43,9 @@ export async function callSubAgent(
   if (start.depth >= depthMax) {
     return refused(`Agents may call each other ${depthMax} deep, and this one is there. Answer without it.`);
   }
-  const agent = await childOf(work, schema.editor_schema.agent.agent_id);
-  if (agent === undefined) return refused('The agent is not available.');
   const { parked } = place;
+  const agent = await childOf(work, schema.editor_schema.agent.agent_id, parked?.version);
+  if (agent === undefined) return refused('The agent is not available.');
   if (place.again && parked === undefined && !(await isRepeatable(work, agent))) return unknownOutcome;
   if (!work.subAgents.begin()) {
     return refused(
@@ -53,7 +54,7 @@ export async function callSubAgent(
   }
   const timeoutMs = start.agent.snapshot.metadata.security_policy?.child_timeout_ms ?? childTimeoutMsDefault;
   const steps = new Map<number, RecordedStep>();
-  for (const step of parked ?? []) steps.set(step.number, step);
+  for (const step of parked?.steps ?? []) steps.set(step.number, step);
   const keep = (recorded: readonly RecordedStep[]): void => {
     for (const step of recorded) steps.set(step.number, step);
   };
@@ -70,10 +71,14 @@ export async function callSubAgent(
       summary: undefined,
       facts: [],
       quickReplies: false,
-      deadlineMs: Math.min(timeoutMs, interruption.remainingMs()),
+      // Its clock leaves out what it worked before it waited, which the clock of this turn has counted already.
+      deadlineMs: Math.min(
+        timeoutMs,
+        interruption.remainingMs() + workedMs(parked?.steps ?? [], start.waits),
+      ),
       // Of an interrupted sub-agent without records it is unknown who paid for its calls.
       admitted: start.admitted === true || work.totals.admitted || (place.again && parked === undefined),
-      recorded: parked ?? [],
+      recorded: parked?.steps ?? [],
       traceparent: place.traceparent,
     },
     {
@@ -81,7 +86,8 @@ export async function callSubAgent(
       // What a person decided must not be done twice: from then on each step is durable before the next begins.
       record: async (recorded) => {
         keep(recorded);
-        if (parked !== undefined) await place.keepParked?.([...steps.values()]);
+        if (parked !== undefined)
+          await place.keepParked?.({ steps: [...steps.values()], version: agent.version ?? undefined });
       },
       mayAct: () => ports.mayAct(),
       ...(ports.effectsClear !== undefined && { effectsClear: ports.effectsClear }),
@@ -91,7 +97,7 @@ export async function callSubAgent(
   ).catch((error: unknown) => {
     if (!(error instanceof TurnParked)) throw error;
     keep(error.steps);
-    throw new TurnParked(error.approvals, [...steps.values()]);
+    throw new TurnParked(error.approvals, [...steps.values()], agent.version);
   });
   // The step of an interrupted call is not recorded, so its usage is counted here.
   if (interruption.by !== undefined) work.totals.add(end);
@@ -135,10 +141,22 @@ function resultOf({ outcome, content, error }: TurnEnd, timeoutMs: number): Tool
 
 /**
  * A caller who may run a draft sees drafts, so its sub-agents may be drafts too. A published agent runs published
- * ones.
+ * ones. One that waited goes on with its version: a person approved the call that this version makes.
  */
-function childOf({ parts, start }: Pick<TurnWork, 'parts' | 'start'>, id: string) {
-  return parts.runnableAgent(start.scope, id, start.agent.version === null ? 'editor' : 'member');
+async function childOf(
+  { parts, start }: Pick<TurnWork, 'parts' | 'start'>,
+  id: string,
+  version?: number,
+): Promise<RunnableAgent | undefined> {
+  const current = await parts.runnableAgent(
+    start.scope,
+    id,
+    start.agent.version === null ? 'editor' : 'member',
+  );
+  if (version === undefined || current?.version === version) return current;
+  const snapshot = await parts.agentVersion(start.scope, id, version);
+  if (snapshot === undefined) return undefined;
+  return { id, version, snapshot, rateLimit: null, allowedUsers: new Set(), approved: null };
 }
 
 /**

@@ -6,7 +6,7 @@ import type { ToolCallPart, ToolMessage } from '../../llm/index.js';
 import { decisionOn, denial, noteOfChange, TurnParked, undecided } from './approvals.js';
 import { TurnLost } from './interruption.js';
 import { callSchemaTool } from './schema-tool.js';
-import type { Step } from './step-log.js';
+import type { Parked, Step } from './step-log.js';
 import { callSubAgent, type RunChild, type SubAgentResult } from './sub-agent.js';
 import { readCall, type ReadCall } from './tool-call.js';
 import { refused, type ToolResult } from './tool-result.js';
@@ -114,7 +114,7 @@ async function oneCall(
   } catch (error) {
     endToolSpan(span, error instanceof TurnParked ? 'waiting' : 'failed');
     if (error instanceof TurnParked) {
-      steps.keep(step, { ...detail(), parked: error.steps });
+      steps.keep(step, { ...detail(), ...parkedDetail(error.steps, error.agentVersion ?? undefined) });
       throw error;
     }
     const state = interruption.by === 'deadline' ? 'timeout' : 'failed';
@@ -135,9 +135,9 @@ async function resultOf(
   work.interruption.check();
   if (!work.ports.mayAct()) throw new TurnLost();
   const { tool, args } = call;
-  const keepParked = (parked: readonly RecordedStep[]): Promise<void> => {
+  const keepParked = ({ steps, version }: Parked): Promise<void> => {
     const { id: callId, arguments: given } = call.part;
-    work.steps.keep(step, { step: 'tool', callId, arguments: given, parked });
+    work.steps.keep(step, { step: 'tool', callId, arguments: given, ...parkedDetail(steps, version) });
     return work.steps.flush();
   };
   const place = {
@@ -153,6 +153,13 @@ async function resultOf(
       ? await callSubAgent(work, tool, args, place, run)
       : await callSchemaTool(work, tool, args, place);
   return call.note === undefined ? result : { ...result, text: `${call.note}\n${result.text}` };
+}
+
+function parkedDetail(
+  parked: readonly RecordedStep[],
+  version: number | undefined,
+): Pick<ToolDetail, 'parked' | 'parkedVersion'> {
+  return { parked, ...(version !== undefined && { parkedVersion: version }) };
 }
 
 type DecidedCall = ReadCall & { readonly note?: string };

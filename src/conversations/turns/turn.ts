@@ -128,6 +128,8 @@ export type StepDetail =
       readonly steps?: readonly ChildStep[];
       /** The recorded steps of a sub-agent that waited for an approval, or goes on after it; absent once it has ended. */
       readonly parked?: readonly RecordedStep[];
+      /** The version that it had then. Absent for a draft, and in records of versions that did not note it. */
+      readonly parkedVersion?: number;
     }
   | {
       readonly step: 'intent';

@@ -284,6 +284,7 @@ export class ConversationGuest implements Guest {
         catalogue: access.catalogue,
         tools,
         runnableAgent: () => simulatedAgent,
+        agentVersion: () => Promise.resolve(simulatedAgent.snapshot),
         contextStrict: false,
         fit: { of: () => Promise.reject(new Error('no schema is checked here')) },
         refusalOf: toPlatformError,

@@ -93,6 +93,7 @@ export async function startTurns(
           agentsRead.push(id);
           return subject.runnableAgent(of, id, role);
         },
+        agentVersion: (of, id, version) => subject.agentVersion(of, id, version),
         contextStrict,
         // No agent of these tests has to fit a schema.
         fit: { of: () => Promise.reject(new Error('no schema is checked here')) },

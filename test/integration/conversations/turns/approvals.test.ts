@@ -7,7 +7,7 @@ import {
   TurnParked,
   type TurnStart,
 } from '../../../../src/conversations/turns/index.js';
-import { calling, saying } from '../../../support/builders/tool-turns.js';
+import { calling, lastResults, saying } from '../../../support/builders/tool-turns.js';
 import {
   agentOf,
   noVendors,
@@ -155,6 +155,77 @@ test.serial(
     t.deepEqual(await bookedFor(database.url, start.executionId), billOf(asked));
   },
 );
+
+/** An agent that asks a cashier, whose payments people approve. */
+async function askingCashier(name: string, url: string) {
+  const cashier = await newAgent(name, [api('pay', url, { approval: 'always' })]);
+  const schemas = [{ name: 'cashier', type: 'agent', editor_schema: { agent: { agent_id: cashier } } }];
+  return { cashier, agent: agentOf({ llm: { model }, schemas }) };
+}
+
+for (const change of ['published anew', 'unpublished'] as const) {
+  test.serial(
+    `an approved call is that of the version that asked, when its agent was ${change}`,
+    async (t) => {
+      const http = await startToolServer(t, ({ path }, response) => answerJson(response, { path }));
+      const { cashier, agent } = await askingCashier(`cashier-${change.split(' ')[0]}`, http.url);
+      openai.script(calling(['cashier', { message: 'pay' }]), calling(['pay', {}]));
+      const start = bench.start(agent, 'do it');
+      const { approvals, recorded } = await parked(start);
+      if (change === 'published anew') {
+        const { body } = await bench.owner.call('GET', `/api/agents/${cashier}/schemas`);
+        const [schema] = body.data as readonly { readonly id: string }[];
+        const { editor_schema } = api('refund', http.url, { approval: 'always' });
+        const path = `/api/agents/${cashier}/schemas/${schema?.id}`;
+        t.is((await bench.owner.call('PATCH', path, { editor_schema })).status, 200);
+        t.is((await bench.owner.call('POST', `/api/agents/${cashier}/publish`)).status, 200);
+      } else t.is((await bench.owner.call('POST', `/api/agents/${cashier}/unpublish`)).status, 200);
+      openai.script(saying('Paid.'), saying('Done.'));
+      const decisions = approved(approvals.map(({ place }) => place));
+      const end = await bench.turns.run({ ...start, recorded, approvals: decisions }, new RecordingPorts());
+      t.like(end, { outcome: 'COMPLETED', content: 'Done.' });
+      t.deepEqual(
+        http.heard.map(({ path }) => path),
+        ['/pay'],
+      );
+    },
+  );
+}
+
+for (const [childMs, outcome] of [
+  [9_500, 'COMPLETED'],
+  [19_000, 'TIMEOUT'],
+] as const) {
+  test.serial(
+    `of 20 s, 2 and then ${childMs / 1_000} by a sub-agent before it waited: ${outcome}`,
+    async (t) => {
+      const http = await startToolServer(t, ({ path }, response) => answerJson(response, { path }));
+      const { agent } = await askingCashier(`cashier-${childMs}`, http.url);
+      openai.clearScripts();
+      openai.script(calling(['cashier', { message: 'pay' }]), calling(['pay', {}]));
+      const start = bench.start(agent, 'do it', { deadlineMs: 20_000 });
+      const { approvals, recorded } = await parked(start);
+      // As if all of it had been a day ago.
+      const begunAtMs = Date.now() - 86_400_000;
+      const between = (step: RecordedStep, fromMs: number, toMs: number): RecordedStep => ({
+        ...step,
+        startedAt: new Date(begunAtMs + fromMs).toISOString(),
+        finishedAt: step.finishedAt === null ? null : new Date(begunAtMs + toMs).toISOString(),
+      });
+      const earlier = recorded.map((step) => {
+        if (step.detail?.step !== 'tool') return between(step, 0, 2_000);
+        const steps = step.detail.parked?.map((child) => between(child, 2_000, 2_000 + childMs)) ?? [];
+        return { ...between(step, 2_000, 2_000), detail: { ...step.detail, parked: steps } };
+      });
+      const waits = [{ fromMs: begunAtMs + 2_000 + childMs, toMs: Date.now() }];
+      openai.script(saying('Paid.'), saying('Done.'));
+      const decisions = approved(approvals.map(({ place }) => place));
+      const again = { ...start, recorded: earlier, approvals: decisions, waits };
+      t.is((await bench.turns.run(again, new RecordingPorts())).outcome, outcome);
+      if (outcome === 'COMPLETED') t.deepEqual(lastResults(openai), ['Paid.']);
+    },
+  );
+}
 
 for (const nested of [false, true]) {
   const whose = nested ? 'a sub-agent' : 'a turn';
