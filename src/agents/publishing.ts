@@ -1,7 +1,6 @@
 import { withinSignal } from '../../cluster/index.js';
 import type { Platform } from '../infra/platform/index.js';
 import { recordAudit } from '../tenancy/audit/index.js';
-import type { TenantScope } from '../kernel/tenant-scope.js';
 import { PlatformError } from '../kernel/errors.js';
 import type { TenantTransaction } from '../infra/storage/index.js';
 import { present, refusingTakenName } from './agents.js';
@@ -10,11 +9,12 @@ import type { Author } from './author.js';
 import { announceAgent, settled } from './changes.js';
 import { approvalOf } from '../tenancy/vault/index.js';
 import type { Checks } from './checks.js';
+import type { AgentDocument } from './document.js';
 import { type Issue, notPublishable } from './issues.js';
 import { type ModelChecks, unknownModels } from './models.js';
 import { destinationsOf } from './schemas/destinations.js';
 import { approveDestinations, recordFindings } from './schemas/schemas.store.js';
-import { schemaDocumentOf, snapshotOf } from './snapshot.js';
+import { schemaDocumentOf, snapshotOf, type SnapshotSchema } from './snapshot.js';
 import { findVersion, insertVersion, type VersionRow } from './versions.store.js';
 import { readWorkingCopy, replaceWorkingCopy, type WorkingCopy } from './working-copy.js';
 
@@ -65,7 +65,7 @@ export class Publishing {
       ...(await this.#checks.parameters(scope, schemas)),
     ];
     const outside = await this.#network(author, schemas, signal);
-    const models = await this.#unknownModels(author, agent);
+    const models = await this.#unknownModels(author, agent.document);
     return { agent, issues: [...models, ...parameters, ...issues, ...outside.issues] };
   }
 
@@ -118,7 +118,7 @@ export class Publishing {
    */
   async rollback(author: Author, id: string, to: number): Promise<VersionRow> {
     const { scope } = author;
-    const faults = await this.#faultsOfVersion(scope, id, to);
+    const faults = await this.#faultsOfVersion(author, id, to);
     const made: { version?: VersionRow } = {};
     const change = () =>
       this.#change(author, id, 'agent.rolled-back', made, async (tx, before) => {
@@ -167,7 +167,7 @@ export class Publishing {
           'The checks of the agent were cut short, because the client left or the node is stopping. Publish it again.',
         cause: signal.reason,
       });
-    const models = await this.#unknownModels(author, agent);
+    const models = await this.#unknownModels(author, agent.document);
     const issues = [...models, ...parameters, ...local, ...outside.issues];
     await this.#store.inTenant(scope, async (tx) => {
       for (const { id: schemaId, revision } of schemas) {
@@ -184,17 +184,25 @@ export class Publishing {
     };
   }
 
-  /** Checks the JSON Schemas of a version. A version never changes, so this needs no lock. */
-  async #faultsOfVersion(scope: TenantScope, id: string, version: number): Promise<readonly Issue[]> {
+  /**
+   * Checks what a version says itself: one that was never published may be made of any working copy. A version never changes,
+   * so this needs no lock.
+   */
+  async #faultsOfVersion(author: Author, id: string, version: number): Promise<readonly Issue[]> {
+    const { scope } = author;
     const found = await this.#store.inTenant(scope, (tx) => findVersion(scope, tx, id, version));
-    const schemas = (found?.snapshot.schemas ?? []).map((schema) => ({
-      id: schema.id,
-      document: schemaDocumentOf(schema),
-    }));
-    return this.#checks.parameters(scope, schemas);
+    if (found === null) return [];
+    const { snapshot } = found;
+    const schemas = snapshot.schemas.map((schema) => ({ id: schema.id, document: schemaDocumentOf(schema) }));
+    return [
+      ...(await this.#unknownModels(author, snapshot)),
+      ...(await this.#checks.answers(scope, snapshot)),
+      ...(await this.#checks.parameters(scope, schemas)),
+      ...snapshot.schemas.filter(({ type, tools }) => type === 'mcp' && tools === null).map(neverAsked),
+    ];
   }
 
-  async #unknownModels(author: Author, { document }: AgentRow): Promise<readonly Issue[]> {
+  async #unknownModels(author: Author, document: AgentDocument): Promise<readonly Issue[]> {
     return this.#models === undefined ? [] : unknownModels(this.#models, author, document);
   }
 
@@ -288,4 +296,10 @@ function refuseArchived({ status }: AgentRow): void {
   if (status === 'archived') {
     throw new PlatformError('conflict', { message: 'The agent is archived. Restore it first.' });
   }
+}
+
+/** A rollback asks no server, and without its tools the agent would run as if it had none. */
+function neverAsked({ id, name }: SnapshotSchema): Issue {
+  const issue = 'names a server that was never asked for its tools, because this version was never published';
+  return { schemaId: id, schema: name, field: 'editor_schema.mcp', issue };
 }

@@ -151,6 +151,27 @@ test('a rollback of a published agent is a new version of the old content, live 
   t.deepEqual(await numbersOf(owner, at), [3, 2, 1]);
 });
 
+test('a rollback of a published agent refuses a version that could not be published', async (t) => {
+  const { owner, at } = await newAgent();
+  await owner.call('POST', `${at}/publish`);
+  const version = async (): Promise<number> =>
+    Number(dataOf(await owner.call('POST', `${at}/versions`, {}))['version']);
+  const refusal = async (): Promise<unknown> => {
+    const { status, body } = await owner.call('POST', `${at}/versions/${await version()}/rollback`);
+    t.is(status, 400, JSON.stringify(body));
+    return body['details'];
+  };
+  const server = { name: 'shop', type: 'mcp', editor_schema: { mcp: { url: 'http://127.0.0.1:8/mcp' } } };
+  const added = idOf(await owner.call('POST', `${at}/schemas`, server));
+  t.like(await refusal(), { field: 'editor_schema.mcp' });
+  await owner.call('DELETE', `${at}/schemas/${added}`);
+  const format = (schema: object) => ({ type: 'json_schema', json_schema: { name: 'answer', schema } });
+  await owner.call('PATCH', at, { llm_config: { response_format: format({ type: 'no such type' }) } });
+  t.like(await refusal(), { field: 'llm_config.response_format.json_schema.schema' });
+  await owner.call('PATCH', at, { llm_config: { response_format: format({ type: 'object' }) } });
+  t.is((await owner.call('POST', `${at}/versions/${await version()}/rollback`)).status, 200);
+});
+
 test('a rollback never publishes a draft', async (t) => {
   const { owner, at } = await newAgent({ bio: 'old' });
   await owner.call('POST', `${at}/versions`, {});
