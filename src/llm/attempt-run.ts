@@ -7,7 +7,7 @@ import { openAttempt } from './open-attempt.js';
 import type { Target } from './routing/plan.js';
 import type { Attempt } from './transport/attempt-feed.js';
 import { zeroUsage, type Usage } from './usage.js';
-import { VendorError } from './vendor-error.js';
+import { VendorError, type FailureClass } from './vendor-error.js';
 
 const excerptChars = 400;
 /** Enough that no two attempts share them, and few enough for vendors that take ids of 40 characters. */
@@ -220,7 +220,7 @@ export class AttemptRun {
   #usageOf(attempt: Attempt | undefined, error: VendorError | undefined): Usage {
     if (attempt === undefined) return zeroUsage;
     const ended = error === undefined || this.#stop !== undefined;
-    if (ended && this.#usage !== undefined) return this.#usage;
+    if ((ended || attempt.facts.whole) && this.#usage !== undefined) return this.#usage;
     const { target, request } = this.#start;
     return usageOfUnfinished({
       request,
@@ -228,7 +228,8 @@ export class AttemptRun {
       reported: this.#usage,
       accepted: attempt.facts.accepted,
       complete: ended,
-      endedByUs: error?.failure === 'cancelled' || error?.failure === 'timeout',
+      endedByUs: error !== undefined && endsByUs.has(error.failure),
+      tooLarge: error?.failure === 'too_large',
       billsCutStreams: this.#ports.adapterOf(target.model.vendor)?.billsCutStreams === true,
       seen: { bytes: this.#bytes, pieces: this.#pieces },
     });
@@ -266,6 +267,8 @@ function isRefusedModel({ error, payer }: AttemptReport): boolean {
   return payer === 'platform' && error?.failure === 'model_refused';
 }
 
+const endsByUs: ReadonlySet<FailureClass> = new Set(['cancelled', 'timeout', 'too_large']);
+
 function outcomeOf(error: VendorError | undefined): AttemptOutcome {
   if (error === undefined) return 'completed';
   if (error.failure === 'cancelled') return 'cancelled';
@@ -285,6 +288,7 @@ function verdictOf(report: AttemptReport): 'good' | 'bad' | 'none' {
     case 'context_overflow':
     case 'policy':
     case 'unavailable':
+    case 'too_large':
       return 'none';
     default:
       return 'bad';

@@ -18,7 +18,7 @@ export function forEmbedding(
   return {
     ...adapter,
     // Each vector and its frame, beside its numbers.
-    replyValuesMax: numbersInReplyMax + 10 * inputs.length,
+    replyValuesMax: () => numbersInReplyMax + 10 * inputs.length,
     toRequest: (_, model) => form.toRequest({ inputs, ...request }, model),
     fromReply: (body, out) => {
       const from = out.length;

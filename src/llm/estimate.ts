@@ -102,8 +102,10 @@ export interface Unfinished {
   readonly accepted: boolean;
   /** The answer ended by itself: all that the vendor wrote was seen. */
   readonly complete: boolean;
-  /** The platform ended it: a time limit passed, or the caller left. */
+  /** The platform ended it: a time limit passed, the caller left, or the answer was too large. */
   readonly endedByUs: boolean;
+  /** A part of the answer was too large to be read. */
+  readonly tooLarge: boolean;
   readonly billsCutStreams: boolean;
   readonly seen: { readonly bytes: number; readonly pieces: number };
 }
@@ -112,12 +114,13 @@ export interface Unfinished {
  * The usage that is recorded for an attempt without a proper end, or whose vendor told none. A complete answer is
  * estimated by its text. A vendor that refused or failed before its first piece bills nothing. A vendor whose connection
  * the platform closed has read the prompt, and bills either what it had written by then or, if leaving does not stop the
- * bill, the whole answer, whose length is unknown.
+ * bill, the whole answer, whose length is unknown. So is that of an answer of which nothing could be read.
  */
 export function usageOfUnfinished(attempt: Unfinished): Usage {
   const { request, reported, seen } = attempt;
   const wrote = seen.pieces > 0;
-  const billedWhole = attempt.endedByUs && (!request.stream || (attempt.billsCutStreams && attempt.accepted));
+  const billsAll = !request.stream || (attempt.billsCutStreams && attempt.accepted);
+  const billedWhole = (attempt.endedByUs && billsAll) || (attempt.tooLarge && !wrote);
   const wasRead = attempt.accepted && (attempt.complete || attempt.endedByUs);
   if (!wrote && !billedWhole && !wasRead) return reported ?? zeroUsage;
   const input = reported ?? { ...zeroUsage, inputUncached: estimateInputTokens(request) };

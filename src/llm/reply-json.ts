@@ -1,4 +1,5 @@
-import { JsonSize } from '../kernel/json-size.js';
+import { depthMax, JsonSize, valuesMax } from '../kernel/json-size.js';
+import { TooLargeError } from './vendor-error.js';
 
 /** Reads data from outside: every field may be missing, null or of another type than documented. */
 
@@ -41,9 +42,26 @@ export function integer(value: unknown): number | undefined {
 /** A shorter text is parsed within a few milliseconds. */
 const uncountedLength = 64 * 1024;
 
-export function parseJson(source: string, valuesMax?: number): unknown {
-  if (source.length > uncountedLength && new JsonSize(valuesMax).addText(source) !== undefined)
-    return undefined;
+export function parseJson(source: string): unknown {
+  return isTooLarge(source) ? undefined : parsed(source);
+}
+
+/** As `parseJson`, for what a vendor answers: throws if it has too many values, whether it is JSON or not. */
+export function parseReply(source: string | Buffer, most = valuesMax): unknown {
+  if (isTooLarge(source, most))
+    throw new TooLargeError(
+      `JSON of more than ${most} keys and list elements, or deeper than ${depthMax} levels`,
+    );
+  return parsed(source.toString());
+}
+
+function isTooLarge(source: string | Buffer, most?: number): boolean {
+  if (source.length <= uncountedLength) return false;
+  const size = new JsonSize(most);
+  return (typeof source === 'string' ? size.addText(source) : size.add(source)) !== undefined;
+}
+
+function parsed(source: string): unknown {
   try {
     return JSON.parse(source);
   } catch {

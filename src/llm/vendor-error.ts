@@ -27,6 +27,8 @@ export type FailureClass =
   | 'transport'
   /** A success status with an unreadable reply. */
   | 'nonsense'
+  /** An answer that exceeds a limit of the platform's own: the vendor did its work, and bills it. */
+  | 'too_large'
   /** One of the platform's clocks ran out. */
   | 'timeout'
   /** The caller left. */
@@ -53,6 +55,14 @@ export interface VendorErrorContext {
   readonly neverRetry?: boolean;
   readonly clock?: Clock;
   readonly cause?: unknown;
+}
+
+/** Thrown while a reply is read; its attempt fails as `too_large`. */
+export class TooLargeError extends Error {
+  constructor(what: string) {
+    super(what);
+    this.name = 'TooLargeError';
+  }
 }
 
 /** Long enough for a vendor's reason, too short to repeat a prompt. */

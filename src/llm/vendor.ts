@@ -85,8 +85,8 @@ export interface VendorAdapter {
   reader(): StreamReader;
   /** Absent for vendors without models that make vectors. */
   readonly embeddings?: EmbeddingForm;
-  /** How many values a whole reply may have, if more than usual: vectors are long. */
-  readonly replyValuesMax?: number;
+  /** How many values a whole reply may have, if what is asked for may have more than usual. */
+  readonly replyValuesMax?: (request: LlmRequest, model: VendorModel) => number | undefined;
   /** Converts a whole reply to the items of a stream. */
   fromReply(body: unknown, out: ReplyItem[]): void;
   mapError(reply: ErrorReply): VendorError;

@@ -2,7 +2,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import test, { type ExecutionContext } from 'ava';
 import OpenAI from 'openai';
-import { booksOf } from '../support/clients/direct-calls.js';
+import { booksOf, sumOf } from '../support/clients/direct-calls.js';
 import { clients, recordingVendors } from '../support/servers/vendors/recording-vendors.js';
 
 const { shared, chat: chatVendor, messages: messagesVendor, gemini: geminiVendor } = recordingVendors(test);
@@ -295,6 +295,21 @@ test.serial('log probabilities and other parts of an answer reach the client', a
     ['a', 'b', 'c'],
   );
   t.is(streamed.system_fingerprint, 'fp_1');
+});
+
+test.serial('a thousand log probabilities with all their alternatives reach the client', async (t) => {
+  const node = await shared.tenant(t);
+  const one = { token: ' word', logprob: -0.1, bytes: [...Buffer.from(' word')] };
+  const each = { ...one, top_logprobs: Array.from({ length: 20 }, () => one) };
+  const logprobs = { content: Array.from({ length: 1_000 }, () => each), refusal: null };
+  const message = { role: 'assistant', content: 'word', refusal: null };
+  const choices = [{ index: 0, message, logprobs, finish_reason: 'stop' }];
+  const usage = { prompt_tokens: 10, completion_tokens: 1_000, total_tokens: 1_010 };
+  chatVendor.script({ garbage: JSON.stringify({ choices, usage }) });
+  const wish = { model: 'gpt-4.1-mini', messages: plainQuestion, logprobs: true, top_logprobs: 20 };
+  const whole = await openai(node).chat.completions.create(wish);
+  t.deepEqual<unknown, unknown>(whole.choices[0]?.logprobs, logprobs);
+  t.is(sumOf((await booksOf(node)).rows).output, 1_000);
 });
 
 test.serial(

@@ -1,7 +1,7 @@
 import type { RawMessageStreamEvent } from '@anthropic-ai/sdk/resources/messages';
 import type { ReplyItem } from '../contract.js';
-import { integer, isRecord, parseJson, text, type Loose } from '../reply-json.js';
-import { VendorError } from '../vendor-error.js';
+import { integer, isRecord, parseReply, text, type Loose } from '../reply-json.js';
+import { TooLargeError, VendorError } from '../vendor-error.js';
 import { TextEnvelope } from '../text-envelope.js';
 import type { SseEvent, StreamReader } from '../vendor.js';
 import { mapAnthropicErrorEvent } from './map-error.js';
@@ -47,7 +47,7 @@ export class AnthropicStreamReader implements StreamReader {
   }
 
   #readWhole(event: SseEvent, out: ReplyItem[]): void {
-    const raw = parseJson(event.data);
+    const raw = parseReply(event.data);
     if (!isRecord(raw)) {
       out.push(nonsense(`an event that is not a JSON object: ${event.data.slice(0, 100)}`));
       return;
@@ -110,10 +110,8 @@ export class AnthropicStreamReader implements StreamReader {
 
   #openBlock(message: StreamEvent, out: ReplyItem[]): void {
     const block = message.content_block;
-    if (++this.#blockCount > blocksMax) {
-      out.push(nonsense(`more than ${blocksMax} blocks in one answer`));
-      return;
-    }
+    if (++this.#blockCount > blocksMax)
+      throw new TooLargeError(`more than ${blocksMax} blocks in one answer`);
     const opened = this.#blockOf(block, out);
     if (opened.kind === 'unknown') out.push({ type: 'unknown', raw: message });
     this.#blocks.set(integer(message.index) ?? this.#blockCount - 1, opened);

@@ -12,6 +12,10 @@ export function fromAnthropicReply(body: unknown, out: ReplyItem[]): void {
     out.push({ type: 'failure', error: mapAnthropicErrorEvent(body) });
     return;
   }
+  // Before the answer: what the vendor bills is known even if that cannot be read.
+  if (isRecord(body) && isRecord(body['usage'])) {
+    out.push({ type: 'usage', usage: anthropicUsage(body['usage']) });
+  }
   if (!isRecord(body) || !Array.isArray(body['content'])) {
     const error = new VendorError('nonsense', 'the reply holds no answer', { vendor: 'anthropic' });
     out.push({ type: 'failure', error });
@@ -24,7 +28,6 @@ export function fromAnthropicReply(body: unknown, out: ReplyItem[]): void {
   );
   let calls = 0;
   for (const block of list(message.content)) calls = readBlock(block, calls, out);
-  if (isRecord(body['usage'])) out.push({ type: 'usage', usage: anthropicUsage(body['usage']) });
   const raw = text(message.stop_reason) ?? 'end_turn';
   const sequence = text(message.stop_sequence);
   out.push({

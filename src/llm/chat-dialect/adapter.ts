@@ -4,6 +4,7 @@ import { chatEmbeddings } from './embeddings.js';
 import { ChatStreamReader } from './from-chunk.js';
 import { fromChatReply } from './from-reply.js';
 import { mapChatError } from './map-error.js';
+import { chatReplyValuesMax } from './reply-values.js';
 import { toChatRequest } from './to-request.js';
 
 export function chatAdapter(dialect: ChatDialect): VendorAdapter {
@@ -17,6 +18,7 @@ export function chatAdapter(dialect: ChatDialect): VendorAdapter {
       ...(secret !== undefined && { authorization: `Bearer ${secret}` }),
     }),
     ...(dialect.embeds === true && { embeddings: chatEmbeddings(dialect) }),
+    replyValuesMax: chatReplyValuesMax,
     reader: () => new ChatStreamReader(dialect),
     fromReply: (body, out) => fromChatReply(body, dialect, out),
     mapError: (reply) => mapChatError(dialect.vendor, reply),

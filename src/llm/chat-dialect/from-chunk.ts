@@ -1,7 +1,7 @@
 import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
 import type { ReplyItem } from '../contract.js';
-import { integer, isRecord, list, parseJson, text, type Loose } from '../reply-json.js';
-import { VendorError } from '../vendor-error.js';
+import { integer, isRecord, list, parseReply, text, type Loose } from '../reply-json.js';
+import { TooLargeError, VendorError } from '../vendor-error.js';
 import { TextEnvelope } from '../text-envelope.js';
 import type { SseEvent, StreamReader } from '../vendor.js';
 import type { ChatDialect, ExtraReader } from './dialect.js';
@@ -11,7 +11,7 @@ import { readContent } from './read-content.js';
 import { withServiceTier } from './usage.js';
 import { chatStopReason } from './map-stop-reason.js';
 
-/** No model makes so many tool calls; a vendor that exceeds it is broken. */
+/** More than any agent needs of one answer. */
 export const toolCallsMax = 256;
 
 type Delta = Loose<ChatCompletionChunk.Choice.Delta>;
@@ -66,7 +66,7 @@ export class ChatStreamReader implements StreamReader {
   }
 
   #readWhole(event: SseEvent, out: ReplyItem[]): void {
-    const raw = parseJson(event.data);
+    const raw = parseReply(event.data);
     if (!isRecord(raw)) {
       out.push(this.#nonsense(`a chunk that is not a JSON object: ${event.data.slice(0, 100)}`));
       return;
@@ -148,8 +148,7 @@ export class ChatStreamReader implements StreamReader {
     const known = this.#calls.get(vendorIndex);
     if (known !== undefined && (id === '' || id === known.id || name === '')) return known;
     if (this.#callCount === toolCallsMax) {
-      out.push(this.#nonsense(`more than ${toolCallsMax} tool calls in one answer`));
-      return undefined;
+      throw new TooLargeError(`more than ${toolCallsMax} tool calls in one answer`);
     }
     const index = this.#callCount++;
     const opened = { index, id };

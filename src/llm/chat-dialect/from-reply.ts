@@ -21,6 +21,9 @@ export function fromChatReply(body: unknown, dialect: ChatDialect, out: ReplyIte
     return;
   }
   const reply: Loose<ChatCompletion> = body;
+  // Before the answer: what the vendor bills is known even if that cannot be read.
+  if (isRecord(body['usage']))
+    out.push({ type: 'usage', usage: withServiceTier(dialect.toUsage(body['usage']), body) });
   const choice = list(reply.choices).find((each) => (integer(each.index) ?? 0) === 0);
   if (choice === undefined || !isRecord(choice.message)) {
     out.push(failure(new VendorError('nonsense', 'the reply holds no answer', { vendor })));
@@ -31,8 +34,6 @@ export function fromChatReply(body: unknown, dialect: ChatDialect, out: ReplyIte
     { type: 'whole_reply', dialect: 'chat', body },
   );
   const saw = readMessage(choice.message, dialect, out);
-  if (isRecord(body['usage']))
-    out.push({ type: 'usage', usage: withServiceTier(dialect.toUsage(body['usage']), body) });
   const raw = text(choice.finish_reason) ?? '';
   out.push({ type: 'stop', reason: chatStopReason(raw === '' ? 'stop' : raw, saw), raw });
 }
@@ -48,9 +49,13 @@ function readMessage(
   if (refusal !== '') out.push({ type: 'content', text: refusal, refusal: true });
   const calls = list(message.tool_calls);
   if (calls.length > toolCallsMax) {
-    const error = new VendorError('nonsense', `more than ${toolCallsMax} tool calls in one answer`, {
-      vendor: dialect.vendor,
-    });
+    const error = new VendorError(
+      'too_large',
+      `the vendor sent more than ${toolCallsMax} tool calls in one answer`,
+      {
+        vendor: dialect.vendor,
+      },
+    );
     out.push(failure(error));
   }
   for (const [index, call] of calls.slice(0, toolCallsMax).entries()) {

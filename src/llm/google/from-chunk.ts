@@ -1,6 +1,6 @@
 import type { GenerateContentResponse, Part } from '@google/genai';
 import type { ReplyItem } from '../contract.js';
-import { isRecord, list, parseJson, text, type Loose } from '../reply-json.js';
+import { isRecord, list, parseReply, text, type Loose } from '../reply-json.js';
 import { VendorError } from '../vendor-error.js';
 import type { SseEvent, StreamReader } from '../vendor.js';
 import { mapGeminiErrorObject } from './map-error.js';
@@ -23,7 +23,7 @@ export class GeminiStreamReader implements StreamReader {
   #responseId = '';
 
   read(event: SseEvent, out: ReplyItem[]): void {
-    const raw = parseJson(event.data);
+    const raw = parseReply(event.data);
     if (isRecord(raw)) this.readObject(raw, out);
     else out.push(failure(nonsense(`a chunk that is not a JSON object: ${event.data.slice(0, 100)}`)));
   }
@@ -100,7 +100,9 @@ export class GeminiStreamReader implements StreamReader {
     out: ReplyItem[],
   ): void {
     if (this.#callCount === toolCallsMax) {
-      out.push(failure(nonsense(`more than ${toolCallsMax} tool calls in one answer`)));
+      // Not thrown: the usage stands behind the parts.
+      const what = `the vendor sent more than ${toolCallsMax} tool calls in one answer`;
+      out.push(failure(new VendorError('too_large', what, { vendor: 'google' })));
       return;
     }
     const index = this.#callCount++;

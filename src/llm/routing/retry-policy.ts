@@ -52,6 +52,8 @@ export function decideNext(failure: Failure): Decision {
     case 'cancelled':
     case 'request':
     case 'policy':
+    // The vendor would write, and bill, the same once more.
+    case 'too_large':
       return stop;
     case 'timeout':
       return error.clock === 'first_signal' && failure.clockRetries === 0 ? retry(failure, 0) : stop;

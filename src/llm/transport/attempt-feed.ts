@@ -1,5 +1,5 @@
 import { isSignal, type ReplyItem } from '../contract.js';
-import { VendorError, type Clock } from '../vendor-error.js';
+import { TooLargeError, VendorError, type Clock } from '../vendor-error.js';
 import { AttemptClocks, type ClockLimits } from './attempt-clocks.js';
 import type { CallTime } from './call-time.js';
 import { transportLimits } from './limits.js';
@@ -24,6 +24,8 @@ export interface AttemptFacts {
   readonly startedAtMs: number;
   /** A success status arrived: the vendor has read the prompt. */
   accepted: boolean;
+  /** The reply was sent whole and has arrived: a usage in it is final. */
+  whole: boolean;
   firstSignalAtMs: number | undefined;
   endedAtMs: number | undefined;
   vendorRequestId: string | undefined;
@@ -59,6 +61,7 @@ export class AttemptFeed implements Attempt {
     this.facts = {
       startedAtMs: options.time.monotonicMs(),
       accepted: false,
+      whole: false,
       firstSignalAtMs: undefined,
       endedAtMs: undefined,
       vendorRequestId: undefined,
@@ -82,7 +85,8 @@ export class AttemptFeed implements Attempt {
     } catch (cause) {
       // An adapter throws only because of what the vendor sent: this attempt fails, not the process.
       const what = cause instanceof Error ? cause.message : 'something unreadable';
-      const error = new VendorError('nonsense', `the vendor sent ${what}`, { vendor: this.#vendor, cause });
+      const failure = cause instanceof TooLargeError ? 'too_large' : 'nonsense';
+      const error = new VendorError(failure, `the vendor sent ${what}`, { vendor: this.#vendor, cause });
       this.#items.push({ type: 'failure', error });
     }
     const added = this.#items.length - before;

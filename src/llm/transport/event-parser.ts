@@ -1,4 +1,5 @@
 import type { SseEvent } from '../vendor.js';
+import { TooLargeError } from '../vendor-error.js';
 
 /** Reads the events of a reply from bytes that may be cut anywhere. */
 export interface EventParser {
@@ -8,9 +9,6 @@ export interface EventParser {
   end(onEvent: (event: SseEvent) => void): void;
 }
 
-export class EventTooLargeError extends Error {
-  constructor(bytesMax: number) {
-    super(`an event of more than ${bytesMax} bytes`);
-    this.name = 'EventTooLargeError';
-  }
+export function eventTooLarge(bytesMax: number): TooLargeError {
+  return new TooLargeError(`an event of more than ${bytesMax} bytes`);
 }

@@ -1,11 +1,13 @@
+import { crc32 } from 'node:zlib';
 import { EventStreamCodec } from '@smithy/eventstream-codec';
 import type { SseEvent } from '../vendor.js';
-import { EventTooLargeError, type EventParser } from './event-parser.js';
+import { eventTooLarge, type EventParser } from './event-parser.js';
 
 export const eventStreamType = 'application/vnd.amazon.eventstream';
 
-/** Every message begins with its length, in four bytes. */
-const lengthBytes = 4;
+/** Every message begins with its length and that of its headers; a checksum of the two follows. */
+const lengthBytes = 8;
+const beginningBytes = lengthBytes + 4;
 /** Lengths, checksums: the smallest message. */
 const messageBytesMin = 16;
 
@@ -31,10 +33,11 @@ export class EventStreamParser implements EventParser {
 
   push(chunk: Buffer, onEvent: (event: SseEvent) => void): void {
     let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
-    while (bytes.length >= lengthBytes) {
+    while (bytes.length >= beginningBytes) {
       const length = bytes.readUInt32BE(0);
-      if (length > this.#eventBytesMax) throw new EventTooLargeError(this.#eventBytesMax);
-      if (length < messageBytesMin) throw new Error(`an event of ${length} bytes`);
+      const isTooLarge = length > this.#eventBytesMax;
+      if (isTooLarge && isBeginning(bytes)) throw eventTooLarge(this.#eventBytesMax);
+      if (isTooLarge || length < messageBytesMin) throw new Error(`an event of ${length} bytes`);
       if (bytes.length < length) break;
       onEvent(eventOf(bytes.subarray(0, length)));
       bytes = bytes.subarray(length);
@@ -45,6 +48,11 @@ export class EventStreamParser implements EventParser {
   end(): void {
     this.#rest = Buffer.alloc(0);
   }
+}
+
+/** The first bytes of anything else say a length too. */
+function isBeginning(bytes: Buffer): boolean {
+  return crc32(bytes.subarray(0, lengthBytes)) === bytes.readUInt32BE(lengthBytes);
 }
 
 function eventOf(message: Buffer): SseEvent {

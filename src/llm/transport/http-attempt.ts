@@ -1,9 +1,9 @@
 import type { Dispatcher } from 'undici';
 import type { LlmRequest, ReplyItem } from '../contract.js';
 import { header } from '../failure-class.js';
-import { parseJson } from '../reply-json.js';
+import { parseReply } from '../reply-json.js';
 import { unsignable } from '../unsignable.js';
-import { VendorError } from '../vendor-error.js';
+import { TooLargeError, VendorError } from '../vendor-error.js';
 import type {
   Headers,
   RequestSigner,
@@ -16,6 +16,7 @@ import type { ClockLimits } from './attempt-clocks.js';
 import { AttemptFeed, type Attempt } from './attempt-feed.js';
 import type { CallTime } from './call-time.js';
 import { readEnd } from './end-of-stream.js';
+import { usageInLarge } from './large-reply.js';
 import { transportLimits } from './limits.js';
 import type { ReplyListener, VendorPools } from './pools.js';
 import { EventStreamParser, eventStreamType } from './event-stream-parser.js';
@@ -202,6 +203,7 @@ class ReplyHandler implements ReplyListener {
     } else if (mode.kind === 'stream') {
       this.#feed.accept(0, (out) => readEnd(mode.parser, mode.reader, out), true);
     } else if (mode.kind === 'whole') {
+      this.#feed.facts.whole = true;
       this.#feed.accept(mode.bytes, (out) => this.#readWhole(together(mode.chunks), out), true);
     } else {
       const { adapter, time } = this.#options;
@@ -244,7 +246,10 @@ class ReplyHandler implements ReplyListener {
 
   #readStream(mode: Extract<Mode, { kind: 'stream' }>, chunk: Buffer): void {
     if (mode.bytes > transportLimits.streamBytesMax) {
-      this.#fail('nonsense', `a stream of more than ${transportLimits.streamBytesMax} bytes`);
+      this.#fail(
+        'too_large',
+        `the vendor sent a stream of more than ${transportLimits.streamBytesMax} bytes`,
+      );
       return;
     }
     this.#feed.accept(chunk.length, (out) => {
@@ -270,13 +275,20 @@ class ReplyHandler implements ReplyListener {
       const room = transportLimits.errorBytesMax - (mode.bytes - chunk.length);
       if (room > 0) mode.chunks.push(chunk.subarray(0, room));
     } else if (mode.bytes > transportLimits.replyBytesMax) {
-      this.#fail('nonsense', `a reply of more than ${transportLimits.replyBytesMax} bytes`);
+      this.#fail('too_large', `the vendor sent a reply of more than ${transportLimits.replyBytesMax} bytes`);
     } else mode.chunks.push(chunk);
   }
 
   #readWhole(bytes: Buffer, out: ReplyItem[]): void {
-    const { adapter } = this.#options;
-    const body = parseJson(bytes.toString('utf8'), adapter.replyValuesMax);
+    const { adapter, request, model } = this.#options;
+    let body: unknown;
+    try {
+      body = parseReply(bytes, adapter.replyValuesMax?.(request, model));
+    } catch (error) {
+      if (!(error instanceof TooLargeError)) throw error;
+      for (const item of usageInLarge(adapter, bytes)) out.push(item);
+      throw new TooLargeError(`${error.message}; ask for less at once, or for a stream`);
+    }
     if (body !== undefined) {
       adapter.fromReply(body, out);
       return;
@@ -285,7 +297,7 @@ class ReplyHandler implements ReplyListener {
     out.push({ type: 'failure', error });
   }
 
-  #fail(failure: 'transport' | 'nonsense', what: string, code?: string): void {
+  #fail(failure: 'transport' | 'too_large', what: string, code?: string): void {
     const { vendor } = this.#options.adapter;
     this.#feed.fail(new VendorError(failure, what, { vendor, ...(code !== undefined && { code }) }));
     this.#feed.source?.close();

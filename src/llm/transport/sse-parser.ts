@@ -1,5 +1,5 @@
 import type { SseEvent } from '../vendor.js';
-import { EventTooLargeError, type EventParser } from './event-parser.js';
+import { eventTooLarge, type EventParser } from './event-parser.js';
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
@@ -129,7 +129,7 @@ export class SseParser implements EventParser {
   }
 
   #bound(more: number): void {
-    if (this.#dataBytes + more > this.#eventBytesMax) throw new EventTooLargeError(this.#eventBytesMax);
+    if (this.#dataBytes + more > this.#eventBytesMax) throw eventTooLarge(this.#eventBytesMax);
   }
 }
 

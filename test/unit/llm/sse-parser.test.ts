@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { EventTooLargeError } from '../../../src/llm/transport/event-parser.js';
+import { TooLargeError } from '../../../src/llm/vendor-error.js';
 import { SseParser } from '../../../src/llm/transport/sse-parser.js';
 import type { SseEvent } from '../../../src/llm/vendor.js';
 
@@ -88,9 +88,9 @@ test('a last event without its blank line is delivered, also without a line end'
 
 test('an event beyond the limit is refused, in one line or in many', (t) => {
   const long = Buffer.from(`data: ${'x'.repeat(2000)}`);
-  t.throws(() => parse([long], 1000), { instanceOf: EventTooLargeError });
+  t.throws(() => parse([long], 1000), { instanceOf: TooLargeError });
   const many = Array.from({ length: 200 }, () => Buffer.from('data: 0123456789\n'));
-  t.throws(() => parse(many, 1000), { instanceOf: EventTooLargeError });
+  t.throws(() => parse(many, 1000), { instanceOf: TooLargeError });
   const lines = Buffer.from('data: 0123456789\n\n'.repeat(500));
   t.is(parse([lines], 1000).length, 500);
 });

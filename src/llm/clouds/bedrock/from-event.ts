@@ -1,7 +1,7 @@
 import type { ReplyItem } from '../../contract.js';
-import { integer, isRecord, parseJson, text } from '../../reply-json.js';
+import { integer, isRecord, parseReply, text } from '../../reply-json.js';
 import type { SseEvent, StreamReader } from '../../vendor.js';
-import { VendorError } from '../../vendor-error.js';
+import { TooLargeError, VendorError } from '../../vendor-error.js';
 import { isBedrockException, mapBedrockException } from './map-error.js';
 import { bedrockStopReason } from './map-stop-reason.js';
 import { bedrockUsage } from './usage.js';
@@ -37,7 +37,7 @@ export class ConverseStreamReader implements StreamReader {
       out.push({ type: 'failure', error: mapBedrockException(this.#vendor, event, data) });
       return;
     }
-    const body = parseJson(data);
+    const body = parseReply(data);
     if (!isRecord(body)) {
       out.push(this.#nonsense('an event that is not a JSON object'));
       return;
@@ -96,7 +96,7 @@ export class ConverseStreamReader implements StreamReader {
       return;
     }
     const index = this.#toolCount++;
-    this.#add(integer(body['contentBlockIndex']) ?? index, { kind: 'tool', index, wrote: false }, out);
+    this.#add(integer(body['contentBlockIndex']) ?? index, { kind: 'tool', index, wrote: false });
     const id = text(tool['toolUseId']) ?? '';
     out.push({ type: 'tool_call_start', index, id, name: text(tool['name']) ?? '' });
   }
@@ -134,7 +134,7 @@ export class ConverseStreamReader implements StreamReader {
     let block = this.#blocks.get(at);
     if (block?.kind !== 'thinking') {
       block = { kind: 'thinking', signature: '' };
-      this.#add(at, block, out);
+      this.#add(at, block);
     }
     block.signature += text(thought['signature']) ?? '';
     const written = text(thought['text']) ?? '';
@@ -153,9 +153,9 @@ export class ConverseStreamReader implements StreamReader {
     }
   }
 
-  #add(at: number, block: Block, out: ReplyItem[]): void {
-    if (this.#blocks.size >= blocksMax) out.push(this.#nonsense(`more than ${blocksMax} open blocks`));
-    else this.#blocks.set(at, block);
+  #add(at: number, block: Block): void {
+    if (this.#blocks.size >= blocksMax) throw new TooLargeError(`more than ${blocksMax} open blocks`);
+    this.#blocks.set(at, block);
   }
 
   #nonsense(problem: string): ReplyItem {

@@ -10,6 +10,9 @@ type Fields = Readonly<Record<string, unknown>>;
 export function fromConverseReply(vendor: string, body: unknown, out: ReplyItem[]): void {
   const output = isRecord(body) && isRecord(body['output']) ? body['output'] : {};
   const message = output['message'];
+  // Before the answer: what the vendor bills is known even if that cannot be read.
+  if (isRecord(body) && isRecord(body['usage']))
+    out.push({ type: 'usage', usage: bedrockUsage(body['usage']) });
   if (!isRecord(body) || !isRecord(message) || !Array.isArray(message['content'])) {
     const error = new VendorError('nonsense', 'the vendor sent a reply without a message', { vendor });
     out.push({ type: 'failure', error });
@@ -23,7 +26,6 @@ export function fromConverseReply(vendor: string, body: unknown, out: ReplyItem[
     else if (typeof block['text'] === 'string') out.push({ type: 'content', text: block['text'] });
     else out.push({ type: 'unknown', raw: block });
   }
-  out.push({ type: 'usage', usage: bedrockUsage(body['usage']) });
   const raw = text(body['stopReason']) ?? 'end_turn';
   out.push({ type: 'stop', reason: bedrockStopReason(raw), raw });
 }
