@@ -275,6 +275,11 @@ function outcomeOf(error: VendorError | undefined): AttemptOutcome {
   return error.failure === 'timeout' ? 'timeout' : 'failed';
 }
 
+/** The time of the work was up, or that of the call while the vendor wrote: its silence has clocks of its own. */
+function isCutByUs({ error, firstSignalMs }: AttemptReport): boolean {
+  return error?.clock === 'turn' || (error?.clock === 'call' && firstSignalMs !== undefined);
+}
+
 /** The outcome for the vendor's breaker. A bad request, a refused model or a caller that left has none. */
 function verdictOf(report: AttemptReport): 'good' | 'bad' | 'none' {
   // The vendor worked; what the model wrote may depend on the prompt of one caller.
@@ -290,6 +295,8 @@ function verdictOf(report: AttemptReport): 'good' | 'bad' | 'none' {
     case 'unavailable':
     case 'too_large':
       return 'none';
+    case 'timeout':
+      return isCutByUs(report) ? 'none' : 'bad';
     default:
       return 'bad';
   }

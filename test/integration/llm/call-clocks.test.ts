@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
-import { VendorPools, type CallLimits } from '../../../src/llm/index.js';
+import { CircuitBreakers, Observations, VendorPools, type CallLimits } from '../../../src/llm/index.js';
+import { breakerLimits } from '../../../src/llm/routing/circuit-breakers.js';
 import { eventually } from '../../support/clocks/eventually.js';
 import { ManualTime } from '../../support/clocks/manual-time.js';
 import { AnthropicServer } from '../../support/servers/vendors/anthropic-server.js';
@@ -125,6 +126,50 @@ test.serial('the call clock ends all attempts together', async (t) => {
   const { durationMs = 0 } = done.reports[1] ?? {};
   t.true(durationMs >= 3_000 - pauseMostMs && durationMs < 3_000, 'the second has the rest of the time');
 });
+
+const cuts = [
+  ['the time of their turns is up before the first piece', { hangAfter: 0 }, 'turn', 0],
+  ['the time of their turns is up during the answer', { pieces: ['a', 'b'], hangAfter: 1 }, 'turn', 0],
+  ['the time of the calls is up during the answer', { pieces: ['a', 'b'], hangAfter: 1 }, 'call', 0],
+  ['no first piece comes', { hangAfter: 0 }, 'first_signal', 1],
+  ['the answer falls silent', { pieces: ['a', 'b'], hangAfter: 1 }, 'idle', 1],
+] as const;
+
+for (const [cause, script, clock, open] of cuts) {
+  test.serial(`breaker and observations after calls that end since ${cause}`, async (t) => {
+    const server = await started(t, new OpenAiServer());
+    server.byDefault(script);
+    const time = new ManualTime('2026-11-01T00:00:00Z');
+    const ports = {
+      ...keptPools(t),
+      time,
+      breakers: new CircuitBreakers(),
+      observations: new Observations(),
+    };
+    const cutMs = 1_000;
+    const short = { first_signal: 'firstSignalMs', idle: 'idleMs', call: 'callMs', turn: undefined }[clock];
+    let pieces = 0;
+    const calls = Array.from({ length: breakerLimits.failuresMax }, () =>
+      call([target(openai, server)], {
+        ports,
+        limits: limits(short === undefined ? {} : { [short]: cutMs }),
+        ...(clock === 'turn' && { turnDeadlineMs: time.monotonicMs() + cutMs }),
+        onBatch: (batch) => void (pieces += batch.filter(({ type }) => type === 'content').length),
+      }),
+    );
+    const begun =
+      'pieces' in script ? () => pieces === calls.length : () => server.requests.length === calls.length;
+    await eventually(begun, { what: 'every call has begun' });
+    time.advance(cutMs);
+    if (clock === 'first_signal') {
+      await eventually(() => server.requests.length === 2 * calls.length, { what: 'the second attempts' });
+      time.advance(cutMs);
+    }
+    for (const done of await Promise.all(calls)) t.is(done.outcome.error?.clock, clock);
+    t.is(ports.breakers.open(time.monotonicMs()).get('openai') ?? 0, open);
+    t.is(ports.observations.of(openai, time.monotonicMs()).failureRate > 0, open > 0);
+  });
+}
 
 test.serial('an answer that is not streamed has no first-signal clock, only the call clock', async (t) => {
   const server = await started(t, new OpenAiServer());

@@ -37,6 +37,7 @@ export interface Finished {
 export interface CallOptions {
   readonly request?: Partial<LlmRequest>;
   readonly limits?: CallLimits;
+  readonly turnDeadlineMs?: number;
   readonly signal?: LeaveSignal;
   readonly ports?: Partial<CallPorts>;
   readonly mayEnlarge?: boolean;
@@ -108,6 +109,7 @@ export async function call(targets: readonly Target[], options: CallOptions = {}
       request: { ...ask('say hello'), ...options.request },
       signal: options.signal ?? new LeaveController(),
       ...(options.limits !== undefined && { limits: options.limits }),
+      ...(options.turnDeadlineMs !== undefined && { turnDeadlineMs: options.turnDeadlineMs }),
     },
     ports,
     (events) => {
