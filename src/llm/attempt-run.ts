@@ -249,7 +249,7 @@ export class AttemptRun {
     else if (verdict === 'good') breakers.succeeded(model.vendor, credential.id);
     else if (verdict === 'bad') breakers.failed(model.vendor, credential.id, time.monotonicMs());
     else breakers.abstained(model.vendor, credential.id);
-    if (verdict === 'none' && !isRefusedModel(report)) return;
+    if (isOfOwnKey(report) || (verdict === 'none' && !isRefusedModel(report))) return;
     observations?.record(model.id, time.monotonicMs(), {
       failed: verdict !== 'good',
       ...(report.firstSignalMs !== undefined && { firstSignalMs: report.firstSignalMs }),
@@ -265,6 +265,13 @@ function isRefusedKey({ error, payer }: AttemptReport): boolean {
 /** The platform's key may not use the model: automatic choices avoid the model, and the key stays. */
 function isRefusedModel({ error, payer }: AttemptReport): boolean {
   return payer === 'platform' && error?.failure === 'model_refused';
+}
+
+const refusalsOfKeys: ReadonlySet<FailureClass> = new Set(['credential', 'exhausted', 'rate']);
+
+/** A tenant's own key is refused or throttled: that tells nothing of the model, which `auto` chooses for every tenant. */
+function isOfOwnKey({ error, payer }: AttemptReport): boolean {
+  return payer === 'tenant' && error !== undefined && refusalsOfKeys.has(error.failure);
 }
 
 const endsByUs: ReadonlySet<FailureClass> = new Set(['cancelled', 'timeout', 'too_large']);

@@ -106,3 +106,22 @@ test('a key that may not use one model stays in use for the others', async (t) =
   const seen = observations.of(refused.model.id, systemTime.monotonicMs());
   t.true(seen.failureRate > 0.3, 'automatic choices avoid the model');
 });
+
+test("what one tenant's own key is refused steers the automatic choice of nobody", async (t) => {
+  const server = await new OpenAiServer().start();
+  t.teardown(() => server.stop());
+  const id = 'openai.gpt-4.1-mini';
+  const rateAfter = async (payer: 'platform' | 'tenant', status: number): Promise<number> => {
+    const observations = new Observations();
+    // Longer than any call waits.
+    server.script({ status, headers: { 'retry-after': '3600' } });
+    const { outcome } = await call([target(id, server, { payer })], { ports: { observations } });
+    t.is(outcome.kind, 'failed');
+    return observations.of(id, systemTime.monotonicMs()).failureRate;
+  };
+  for (const status of [401, 403, 429]) {
+    t.is(await rateAfter('tenant', status), 0, String(status));
+    t.true((await rateAfter('platform', status)) > 0, String(status));
+  }
+  t.true((await rateAfter('tenant', 500)) > 0, "the model's own failure counts whoever pays");
+});
