@@ -17,9 +17,17 @@ export class KeyLoads {
     this.#loads.set(id, load);
   }
 
-  end({ id }: Credential): void {
+  end({ id, payer }: Credential): void {
     const load = this.#loads.get(id);
-    if (load !== undefined) load.inFlight -= 1;
+    if (load === undefined) return;
+    load.inFlight -= 1;
+    // A tenant has one key for a vendor and no turns to keep, and its id changes with the secret.
+    if (payer === 'tenant' && load.inFlight <= 0) this.#loads.delete(id);
+  }
+
+  /** How many keys are known. */
+  get size(): number {
+    return this.#loads.size;
   }
 
   /** The keys with the fewest calls first; among equals, the one that has rested longest. */

@@ -8,6 +8,8 @@ export interface Observed {
 const weightOfNew = 0.2;
 /** Half of a failure rate decays in this time even without calls of the model. */
 const forgetHalfMs = 60_000;
+/** Names such as those of the simulated vendor's models are without end; those called longest ago are forgotten. */
+export const observedModelsMax = 1_000;
 
 interface Entry {
   firstSignalMs: number | undefined;
@@ -27,7 +29,17 @@ export class Observations {
       const before = entry.firstSignalMs ?? outcome.firstSignalMs;
       entry.firstSignalMs = before + weightOfNew * (outcome.firstSignalMs - before);
     }
+    // Set anew, so that the first is the one that was called longest ago.
+    this.#models.delete(model);
     this.#models.set(model, entry);
+    if (this.#models.size <= observedModelsMax) return;
+    const [oldest] = this.#models.keys();
+    if (oldest !== undefined) this.#models.delete(oldest);
+  }
+
+  /** How many models are observed. */
+  get size(): number {
+    return this.#models.size;
   }
 
   of(model: string, nowMs: number): Observed {

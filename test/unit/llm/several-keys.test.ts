@@ -8,6 +8,7 @@ import {
 } from '../../../src/llm/index.js';
 import { systemTime } from '../../../cluster/index.js';
 import { breakerLimits } from '../../../src/llm/routing/circuit-breakers.js';
+import { observedModelsMax } from '../../../src/llm/routing/observations.js';
 import { call, credential, target } from '../../support/servers/vendors/call-harness.js';
 import { OpenAiServer } from '../../support/servers/vendors/openai-server.js';
 
@@ -26,6 +27,19 @@ test('the key with the fewest calls comes first, and equals take turns', (t) => 
   t.is(idsOf(loads.inOrder(keys)), 'cab');
   for (const key of [a, b, b]) loads.end(key);
   t.is(idsOf(loads.inOrder(keys)), 'cab', 'the longest rested comes first');
+});
+
+test('a key of a tenant is known while it is in use, since each new secret has a new id', (t) => {
+  const loads = new KeyLoads();
+  const [platform] = keys;
+  if (platform === undefined) throw new Error('there are three');
+  for (let version = 0; version < 100; version += 1) {
+    const own = credential('openai', 'http://x', { id: `tenant:s:${version}`, payer: 'tenant' });
+    for (const key of [own, own, platform]) loads.begin(key);
+    t.is(loads.size, 2);
+    for (const key of [own, platform, own]) loads.end(key);
+  }
+  t.is(loads.size, 1);
 });
 
 test('several keys of a vendor have ids of their own, and one that is written twice counts once', (t) => {
@@ -105,6 +119,19 @@ test('a key that may not use one model stays in use for the others', async (t) =
   t.deepEqual(told, []);
   const seen = observations.of(refused.model.id, systemTime.monotonicMs());
   t.true(seen.failureRate > 0.3, 'automatic choices avoid the model');
+});
+
+test('of many models those called last are observed', (t) => {
+  const observations = new Observations();
+  observations.record('busy', 0, { failed: true });
+  for (let nth = 0; nth < 2 * observedModelsMax; nth += 1) {
+    observations.record(`sim.lorem-${nth}`, 0, { failed: true });
+    observations.record('busy', 0, { failed: true });
+  }
+  t.is(observations.size, observedModelsMax);
+  t.true(observations.of('busy', 0).failureRate > 0.9);
+  t.is(observations.of('sim.lorem-0', 0).failureRate, 0);
+  t.true(observations.of(`sim.lorem-${2 * observedModelsMax - 1}`, 0).failureRate > 0);
 });
 
 test("what one tenant's own key is refused steers the automatic choice of nobody", async (t) => {
