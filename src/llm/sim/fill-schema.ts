@@ -125,7 +125,9 @@ class Filling {
 
   #choice(choices: readonly unknown[], name: string | undefined): unknown {
     const said = (this.#named(name) ?? this.#text).toLowerCase();
-    return choices.find((one) => typeof one === 'string' && said.includes(one.toLowerCase())) ?? choices[0];
+    return (
+      choices.find((one) => typeof one === 'string' && said.includes(one.toLowerCase())) ?? choices[0] ?? null
+    );
   }
 
   /** `name: value` or `name=value`; the value may stand in quotes, else it ends with the word. */
@@ -173,12 +175,20 @@ function merged(schema: Schema): Schema {
   return { ...Object.assign({}, ...all), properties, required };
 }
 
-/** What a JSON pointer names. */
+/** What a JSON pointer names, if it can be read. */
 function at(root: Schema, pointer: string): unknown {
   let value: unknown = root;
   for (const step of pointer.split('/').slice(1)) {
-    const key = decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~');
-    value = isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+    const key = decoded(step)?.replaceAll('~1', '/').replaceAll('~0', '~');
+    value = key !== undefined && isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
   }
   return value;
+}
+
+function decoded(step: string): string | undefined {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return undefined;
+  }
 }

@@ -189,6 +189,8 @@ test('a schema without an end, or of a stranger, is filled within bounds', (t) =
   t.true(JSON.stringify(fillSchema(endless, 'x')).length < 1_000);
   t.is(fillSchema({ $ref: '#' }, 'x'), null);
   t.is(fillSchema({ $ref: 'https://example.com/schema' }, 'x'), null);
+  t.is(fillSchema({ $ref: '#/%' }, 'x'), null);
+  t.is(fillSchema({ enum: [] }, 'x'), null);
   const wide = { type: 'array', minItems: 1e9, items: { type: 'array', minItems: 1e9, items: {} } };
   t.true(JSON.stringify(fillSchema(wide, 'x'.repeat(100))).length < 1_000_000);
 });
