@@ -2,14 +2,15 @@
  * The built-in simulated vendor: answers without a network, for trials and load tests. A token is a word, so that the
  * figures can be checked by counting.
  */
-import type { LlmRequest, ReplyItem, StopReason } from '../contract.js';
+import type { LlmRequest, ReplyItem } from '../contract.js';
 import type { ClockLimits } from '../transport/attempt-clocks.js';
 import { AttemptFeed, type Attempt } from '../transport/attempt-feed.js';
 import type { CallTime } from '../transport/call-time.js';
 import { zeroUsage, type Usage } from '../usage.js';
+import { VendorError } from '../vendor-error.js';
 import { simInputWords } from './input-words.js';
 import type { SimModel } from './sim-model.js';
-import { type SimAnswer, toolsAnswer } from './sim-tools.js';
+import { type SimAnswer, type SimEnd, toolsAnswer } from './sim-tools.js';
 import { lastUserText } from './user-text.js';
 import { loremPiece, wordPieces } from './words.js';
 
@@ -23,7 +24,9 @@ export interface SimAttemptOptions {
 }
 
 /** Words per batch without a delay; the reader's backlog decides how soon more follow. */
-const wordsPerTurn = 512;
+const wordsPerBatch = 512;
+/** Words that are made at once; the process does other work before more follow. These take a few milliseconds. */
+const wordsAtOnce = 8 * wordsPerBatch;
 
 export function openSimAttempt(options: SimAttemptOptions): Attempt {
   const feed = new AttemptFeed({ vendor: 'sim', time: options.time, clocks: options.clocks });
@@ -35,12 +38,9 @@ export function openSimAttempt(options: SimAttemptOptions): Attempt {
 class Answering {
   readonly #feed: AttemptFeed;
   readonly #options: SimAttemptOptions;
-  readonly #count: number;
   readonly #delayMs: number;
-  readonly #itemAt: (index: number) => ReplyItem;
-  readonly #stop: StopReason;
-  readonly #sequence: string | undefined;
-  #next = 0;
+  readonly #answer: SimAnswer;
+  #upcoming: IteratorResult<ReplyItem, SimEnd>;
   #words = 0;
   #paused = false;
   #timer: { cancel(): void } | undefined;
@@ -48,20 +48,10 @@ class Answering {
   constructor(feed: AttemptFeed, options: SimAttemptOptions) {
     this.#feed = feed;
     this.#options = options;
-    const { model } = options;
+    const { model, request } = options;
     this.#delayMs = model.kind === 'echo' ? 0 : model.delayMs;
-    if (model.kind === 'lorem') {
-      this.#count = model.words;
-      this.#itemAt = (index) => content(loremPiece(index));
-      this.#stop = 'stop';
-      return;
-    }
-    const { items, stop, sequence } =
-      model.kind === 'tools' ? toolsAnswer(options.request) : echo(options.request);
-    this.#count = items.length;
-    this.#itemAt = (index) => items[index] ?? content('');
-    this.#stop = stop;
-    this.#sequence = sequence;
+    this.#answer = answerOf(model, request);
+    this.#upcoming = this.#made();
   }
 
   start(): void {
@@ -81,24 +71,31 @@ class Answering {
   }
 
   #go(): void {
+    if (this.#feed.ended) return;
     this.#timer?.cancel();
-    if (this.#delayMs > 0 && this.#next < this.#count) {
+    if (this.#delayMs > 0 && this.#upcoming.done !== true) {
       this.#timer = this.#options.time.after(this.#delayMs, () => {
         this.#send(1);
         if (!this.#paused) this.#go();
       });
       return;
     }
-    while (this.#next < this.#count && !this.#paused) this.#send(wordsPerTurn);
-    if (this.#next >= this.#count && !this.#paused) this.#finish();
+    for (let sent = 0; this.#upcoming.done !== true && !this.#paused; sent += wordsPerBatch) {
+      if (sent >= wordsAtOnce) {
+        this.#options.time.soon(() => this.#go());
+        return;
+      }
+      this.#send(wordsPerBatch);
+    }
+    if (this.#upcoming.done === true && !this.#paused) this.#finish(this.#upcoming.value);
   }
 
   #send(words: number): void {
-    const until = Math.min(this.#count, this.#next + words);
     const pieces: ReplyItem[] = [];
     let bytes = 0;
-    for (; this.#next < until; this.#next += 1) {
-      const item = this.#itemAt(this.#next);
+    while (pieces.length < words && this.#upcoming.done !== true) {
+      const item = this.#upcoming.value;
+      this.#upcoming = this.#made();
       if (item.type === 'content' || item.type === 'tool_call_arguments') {
         bytes += item.text.length;
         this.#words += 1;
@@ -110,12 +107,21 @@ class Answering {
     });
   }
 
-  #finish(): void {
-    const sequence = this.#sequence;
+  /** The next piece. An error ends the attempt: most pieces are made in turns of their own, where nobody would catch it. */
+  #made(): IteratorResult<ReplyItem, SimEnd> {
+    try {
+      return this.#answer.next();
+    } catch (cause) {
+      this.#feed.fail(new VendorError('nonsense', 'no answer could be made', { vendor: 'sim', cause }));
+      return { done: true, value: { stop: 'error' } };
+    }
+  }
+
+  #finish({ stop, sequence }: SimEnd): void {
     this.#feed.accept(0, (out) =>
       out.push(
         { type: 'usage', usage: this.#usage() },
-        { type: 'stop', reason: this.#stop, raw: this.#stop, ...(sequence !== undefined && { sequence }) },
+        { type: 'stop', reason: stop, raw: stop, ...(sequence !== undefined && { sequence }) },
       ),
     );
     this.#feed.finish();
@@ -128,8 +134,25 @@ class Answering {
   }
 }
 
-function echo({ messages }: LlmRequest): SimAnswer {
-  return { items: wordPieces(`echo: ${lastUserText(messages)}`).map(content), stop: 'stop' };
+function answerOf(model: SimModel, request: LlmRequest): SimAnswer {
+  switch (model.kind) {
+    case 'lorem':
+      return lorem(model.words);
+    case 'tools':
+      return toolsAnswer(request);
+    case 'echo':
+      return echo(request);
+  }
+}
+
+function* lorem(words: number): SimAnswer {
+  for (let index = 0; index < words; index += 1) yield content(loremPiece(index));
+  return { stop: 'stop' };
+}
+
+function* echo({ messages }: LlmRequest): SimAnswer {
+  for (const piece of wordPieces(`echo: ${lastUserText(messages)}`)) yield content(piece);
+  return { stop: 'stop' };
 }
 
 function content(text: string): ReplyItem {

@@ -8,8 +8,10 @@ import { fillSchema } from './fill-schema.js';
 import { lastUserText } from './user-text.js';
 import { wordPieces } from './words.js';
 
-export interface SimAnswer {
-  readonly items: readonly ReplyItem[];
+/** Made piece by piece: an answer may be as long as the largest prompt. */
+export type SimAnswer = Generator<ReplyItem, SimEnd, undefined>;
+
+export interface SimEnd {
   readonly stop: StopReason;
   /** The text of the caller's that ended the answer. */
   readonly sequence?: string;
@@ -20,11 +22,15 @@ export function toolsAnswer(request: LlmRequest): SimAnswer {
   return calls.length > 0 ? callsOf(calls, request) : textOf(answerText(request), request);
 }
 
+/** Tools that a longer text mentions behind this are not called: splitting it would hold the process. */
+const mentionTextMax = 100_000;
+
 function calledTools({ tools = [], toolChoice = 'auto', messages, parallelToolCalls }: LlmRequest) {
   if (tools.length === 0 || toolChoice === 'none') return [];
   if (typeof toolChoice === 'object') return tools.filter(({ name }) => name === toolChoice.name).slice(0, 1);
-  const text = lastUserText(messages).toLowerCase();
-  const mentioned = tools.filter(({ name }) => isMentioned(name, text));
+  const text = lastUserText(messages).slice(0, mentionTextMax).toLowerCase();
+  const said = new Set(text.split(/[^\p{L}\p{N}_-]+/u));
+  const mentioned = tools.filter(({ name }) => isMentioned(name, said));
   const chosen = parallelToolCalls === false ? mentioned.slice(0, 1) : mentioned;
   if (toolChoice === 'required') return chosen.length > 0 ? chosen : tools.slice(0, 1);
   // Results of tools have come: the next answer is a text, or an agent would go round forever.
@@ -32,13 +38,12 @@ function calledTools({ tools = [], toolChoice = 'auto', messages, parallelToolCa
 }
 
 /** The whole name, or each of its words: `get_weather` for "get the weather". */
-function isMentioned(name: string, text: string): boolean {
+function isMentioned(name: string, said: ReadonlySet<string>): boolean {
   const words = name
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '');
-  const said = new Set(text.split(/[^\p{L}\p{N}_-]+/u));
   return said.has(name.toLowerCase()) || (words.length > 0 && words.every((word) => said.has(word)));
 }
 
@@ -61,15 +66,15 @@ function trailingResults(messages: readonly Message[]): readonly string[] {
 }
 
 /** A piece is a token: the bound counts words, as the usage does. */
-function textOf(whole: string, { stop = [], maxTokens }: LlmRequest): SimAnswer {
+function* textOf(whole: string, { stop = [], maxTokens = Infinity }: LlmRequest): SimAnswer {
   const first = firstOf(whole, stop);
-  const pieces = wordPieces(whole.slice(0, first?.at));
-  const kept = pieces.slice(0, maxTokens);
-  const items = kept.map((text): ReplyItem => ({ type: 'content', text }));
-  if (kept.length < pieces.length) return { items, stop: 'length' };
-  return first === undefined
-    ? { items, stop: 'stop' }
-    : { items, stop: 'stop_sequence', sequence: first.sequence };
+  let words = 0;
+  for (const text of wordPieces(whole.slice(0, first?.at))) {
+    if (words >= maxTokens) return { stop: 'length' };
+    yield { type: 'content', text };
+    words += 1;
+  }
+  return first === undefined ? { stop: 'stop' } : { stop: 'stop_sequence', sequence: first.sequence };
 }
 
 /** JSON without blanks is one word, which would stream nothing: a piece ends after each comma. */
@@ -91,21 +96,20 @@ function firstOf(
 }
 
 /** Arguments that the bound cuts off stay cut off, as with a vendor. */
-function callsOf(
+function* callsOf(
   tools: readonly ToolDefinition[],
   { messages, maxTokens = Infinity }: LlmRequest,
 ): SimAnswer {
   const text = lastUserText(messages);
-  const items: ReplyItem[] = [];
   let tokens = 0;
   for (const [index, { name, parameters }] of tools.entries()) {
-    items.push({ type: 'tool_call_start', index, id: `call_${messages.length}_${index + 1}`, name });
+    yield { type: 'tool_call_start', index, id: `call_${messages.length}_${index + 1}`, name };
     for (const piece of argumentPieces(JSON.stringify(fillSchema(parameters, text)))) {
-      if (tokens >= maxTokens) return { items, stop: 'length' };
-      items.push({ type: 'tool_call_arguments', index, text: piece });
+      if (tokens >= maxTokens) return { stop: 'length' };
+      yield { type: 'tool_call_arguments', index, text: piece };
       tokens += 1;
     }
-    items.push({ type: 'tool_call_end', index });
+    yield { type: 'tool_call_end', index };
   }
-  return { items, stop: 'tool_calls' };
+  return { stop: 'tool_calls' };
 }

@@ -194,3 +194,17 @@ test('a schema without an end, or of a stranger, is filled within bounds', (t) =
   const wide = { type: 'array', minItems: 1e9, items: { type: 'array', minItems: 1e9, items: {} } };
   t.true(JSON.stringify(fillSchema(wide, 'x'.repeat(100))).length < 1_000_000);
 });
+
+test('an answer that cannot be made fails its attempt, also in a turn of its own', async (t) => {
+  const parameters = Object.defineProperty({}, 'type', {
+    get: () => {
+      throw new Error('unreadable');
+    },
+  });
+  for (const model of ['sim.tools', 'sim.tools-1']) {
+    const request = { ...ask('weather'), tools: [{ name: 'weather', parameters }] };
+    const { outcome, reports } = await call([simTarget(model)], { request });
+    t.is(outcome.error?.failure, 'nonsense');
+    t.true(reports.length > 0, 'it is recorded');
+  }
+});
