@@ -9,7 +9,7 @@ export interface FactsRow {
   readonly tenant_id: string;
   readonly consumer_key: string;
   readonly facts: readonly string[];
-  /** ISO 8601. */
+  /** When the facts were read from which these were made, ISO 8601. Later ones, and a later deletion, are not overwritten. */
   readonly updated_at: string;
 }
 
@@ -28,6 +28,13 @@ export const factsStatement = {
 export function findFacts(tx: TenantTransaction, key: string): Promise<ConsumerFacts | null> {
   return tx.maybeOne(sql.type(factsRow)`
     select facts, updated_at from consumer_facts
+    where tenant_id = ${tx.scope.tenantId} and consumer_key = ${key}`);
+}
+
+/** Leaves an empty list, so that a summary which is under way does not bring back what it has read before. */
+export async function forgetFacts(tx: TenantTransaction, key: string): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update consumer_facts set facts = '[]', updated_at = now()
     where tenant_id = ${tx.scope.tenantId} and consumer_key = ${key}`);
 }
 

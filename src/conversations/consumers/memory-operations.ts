@@ -10,7 +10,7 @@ import {
   tenantCaller,
 } from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
-import { eraseFacts, findFacts } from './facts.store.js';
+import { findFacts, forgetFacts } from './facts.store.js';
 
 const params = z.object({
   key: z.string().min(1).max(consumerKeyCharactersMax).describe('Percent-encoded.'),
@@ -30,15 +30,16 @@ export function memoryOperations(store: Store): readonly Operation[] {
         z.object({
           consumer_key: z.string(),
           facts: z.array(z.string()),
-          updated_at: z.iso.datetime().nullable(),
+          updated_at: z.iso.datetime().nullable().describe('Null if nothing is remembered.'),
         }),
       ),
       handle: async ({ caller, params: { key } }) => {
         const found = await store.inTenant(caller.scope, (tx) => findFacts(tx, key));
+        const known = found !== null && found.facts.length > 0 ? found : undefined;
         return one({
           consumer_key: key,
-          facts: found?.facts ?? [],
-          updated_at: found?.updated_at.toISOString() ?? null,
+          facts: known?.facts ?? [],
+          updated_at: known?.updated_at.toISOString() ?? null,
         });
       },
     }),
@@ -53,7 +54,7 @@ export function memoryOperations(store: Store): readonly Operation[] {
       params,
       output: doneShape,
       handle: async ({ caller, params: { key } }) => {
-        await store.inTenant(caller.scope, (tx) => eraseFacts(tx, key));
+        await store.inTenant(caller.scope, (tx) => forgetFacts(tx, key));
         return done('The memory of the consumer was deleted.');
       },
     }),

@@ -31,13 +31,13 @@ export class Summaries {
     this.#abort?.abort('lost');
   }
 
-  /** Called after a turn, with that turn's start. */
-  after(start: TurnStart): void {
+  /** Called after a turn, with what that turn began with, and when. */
+  after(start: TurnStart, startedAt: string): void {
     if (this.#abort !== undefined) return;
     const due = this.#due(start);
     if (due === undefined) return;
     this.#abort = new AbortController();
-    this.#summarize(start, due, this.#abort.signal)
+    this.#summarize(start, { ...due, startedAt }, this.#abort.signal)
       .catch((error: unknown) => {
         if (this.#activation.mayAct()) this.#parts.report('summarizing a conversation', error);
       })
@@ -57,7 +57,7 @@ export class Summaries {
 
   async #summarize(
     start: TurnStart,
-    { after, to }: { readonly after: number; readonly to: number },
+    { after, to, startedAt }: { readonly after: number; readonly to: number; readonly startedAt: string },
     signal: AbortSignal,
   ): Promise<void> {
     const begun = this.#state.session?.created_at;
@@ -83,7 +83,7 @@ export class Summaries {
       facts:
         session.consumer_key === null || session.has_several
           ? []
-          : [this.#factsRow(session.consumer_key, notes.facts)],
+          : [this.#factsRow(session.consumer_key, notes.facts, startedAt)],
     });
   }
 
@@ -100,12 +100,12 @@ export class Summaries {
     return [...(await this.#parts.olderMessages(scope, sessionId, before, missing)), ...held];
   }
 
-  #factsRow(consumerKey: string, facts: readonly string[]): FactsRow {
+  #factsRow(consumerKey: string, facts: readonly string[], readAt: string): FactsRow {
     return {
       tenant_id: this.#activation.address.group,
       consumer_key: consumerKey,
       facts,
-      updated_at: new Date(this.#parts.time.wallMs()).toISOString(),
+      updated_at: readAt,
     };
   }
 }

@@ -118,7 +118,8 @@ export class TurnWorker {
     await claimed;
     if (end instanceof TurnParked) return this.#park(turn, end);
     await this.#end(turn, end);
-    if (turn.row.outcome === 'COMPLETED') this.#summaries.after(start);
+    const { outcome, started_at: startedAt } = turn.row;
+    if (outcome === 'COMPLETED' && startedAt !== null) this.#summaries.after(start, startedAt);
   }
 
   async #run(

@@ -28,6 +28,8 @@ export interface Script {
   /** Silence with pings: the connection is alive, the answer is not. */
   readonly pingsWhileHanging?: boolean;
   readonly hangBeforeHeaders?: boolean;
+  /** Silence until then, and then the answer. */
+  readonly until?: Promise<unknown>;
   /** The input was read before the silence, and is billed. */
   readonly billsWhileHanging?: boolean;
   readonly pieceDelayMs?: number;
@@ -169,6 +171,7 @@ export abstract class VendorServer {
       if (script.billsWhileHanging === true) seen.billed.input = promptTokens(seen);
       return;
     }
+    await script.until;
     if (script.status !== undefined) {
       response.writeHead(script.status, {
         'content-type': 'application/json',
