@@ -1,18 +1,22 @@
 import type { CallOptions } from './calls.js';
-import { ConnectionError, refusalOf } from './errors.js';
+import { ApiError, ConnectionError, refusalIn, refusalOf } from './errors.js';
+import type { components } from './generated/openapi.js';
 import { readFrames } from './sse-reader.js';
 import type { Transport } from './transport.js';
-import type { TurnUsage } from './turn-events.js';
+
+type Schemas = components['schemas'];
 
 /** A piece of a model's answer; the last one has `done` and what the answer used. */
-export interface CallEvent {
+export interface CallEvent extends Readonly<Partial<Omit<Schemas['CallEnd'], 'chunk' | 'done'>>> {
   readonly chunk: string;
   readonly done: boolean;
-  readonly usage?: TurnUsage;
   readonly [name: string]: unknown;
 }
 
-/** One call of a model. It runs for its connection, so a lost one cannot be continued. */
+/**
+ * One call of a model. It runs for its connection, so a lost one cannot be continued. A call that fails after its first
+ * piece rejects after its pieces, with the status of the head that was sent before: 200.
+ */
 export async function* callStream(
   transport: Transport,
   input: Readonly<Record<string, unknown>>,
@@ -37,7 +41,8 @@ export async function* callStream(
   try {
     for await (const { data } of readFrames(response.body)) {
       if (data === undefined) continue;
-      const event = JSON.parse(data) as CallEvent;
+      const event = JSON.parse(data) as Schemas['CallChunk'];
+      if ('error' in event) throw refusalIn(response, event, transport.surroundings.nowMs());
       yield event;
       if (event.done) return;
       // Pieces that arrived before the abort are still buffered; a reader that has left gets none of them.
@@ -45,6 +50,7 @@ export async function* callStream(
     }
   } catch (cause) {
     signal?.throwIfAborted();
+    if (cause instanceof ApiError) throw cause;
     throw new ConnectionError('The answer broke off.', { cause });
   }
   throw new ConnectionError('The answer broke off before its end.');

@@ -51,7 +51,7 @@ interface Streams {
     follow(executionId: string, options?: TurnOptions & { readonly lastEventId?: string }): Turn;
   };
   readonly llm: {
-    /** A model's answer while it comes. A broken connection rejects: such a call cannot be continued. */
+    /** A model's answer while it comes. A failure after its first piece rejects, and so does a broken connection. */
     stream(input: LlmInput, options?: CallOptions): AsyncGenerator<CallEvent, void, undefined>;
   };
   readonly realtime: {

@@ -62,10 +62,7 @@ async function follow(
   const startedAt = performance.now();
   const tookMs = (): number => performance.now() - startedAt;
   try {
-    for await (const event of troupe.llm.stream({ ...question, model }, { signal })) {
-      const { error: code, message } = event;
-      if (typeof code === 'string') throw new Error(typeof message === 'string' ? message : code);
-      const { chunk, done, usage } = event;
+    for await (const { chunk, done, usage } of troupe.llm.stream({ ...question, model }, { signal })) {
       change(({ text, firstMs }) => ({
         text: text + chunk,
         firstMs: firstMs ?? (chunk === '' ? undefined : tookMs()),
