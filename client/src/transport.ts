@@ -28,6 +28,8 @@ export interface Sending {
   readonly headers: Headers;
   readonly body: Uint8Array | undefined;
   readonly accepts: Accepts;
+  /** A second one harms nothing, whatever its method is. */
+  readonly isRepeatable?: boolean | undefined;
   /** An answer of JSON is complete with its body, which the limit covers too. Streams and files are read by the caller. */
   readonly isWhole?: boolean | undefined;
   readonly signal: AbortSignal | undefined;
@@ -199,7 +201,10 @@ export class Transport {
 
   /** The wait before the next attempt, or undefined if there must be none. */
   #waitMs(sending: Sending, error: ApiError | ConnectionError, failures: number): number | undefined {
-    const isRepeatable = repeatableMethods.has(sending.method) || sending.headers.has('idempotency-key');
+    const isRepeatable =
+      sending.isRepeatable === true ||
+      repeatableMethods.has(sending.method) ||
+      sending.headers.has('idempotency-key');
     const backoff = backoffMs(this.surroundings, failures);
     if (error instanceof ConnectionError) return isRepeatable ? backoff : undefined;
     if (!passingStatuses.has(error.status) || finalCodes.has(error.code)) return undefined;
@@ -219,6 +224,8 @@ export class Transport {
       headers: new Headers({ 'x-api-key': apiKey }),
       body: undefined,
       accepts: { key: false, user: false, operator: false },
+      // A token that nobody received ends by itself.
+      isRepeatable: true,
       signal: undefined,
     });
     return { token: data.access_token, expiresAtMs: startedMs + data.expires_in * 1_000 };

@@ -81,6 +81,27 @@ test('a change without a key is not sent again after a lost answer, one with a k
   t.is(keys[0], keys[1]);
 });
 
+test('the token of a key is asked of the next node where one is away', async (t) => {
+  const { client, requests, waits } = platform(
+    new TypeError('fetch failed'),
+    refusal(503, 'service_unavailable'),
+    Response.json({ data: { access_token: 'a token', expires_in: 900 } }),
+    Response.json({ data: [] }),
+  );
+  await client.secrets.list();
+  t.deepEqual(
+    requests.map(({ method, url }) => `${method} ${url}`),
+    [
+      'POST http://one.test/api/auth/token',
+      'POST http://two.test/api/auth/token',
+      'POST http://one.test/api/auth/token',
+      'GET http://one.test/api/secrets',
+    ],
+  );
+  t.is(requests.at(-1)?.headers.get('authorization'), 'Bearer a token');
+  t.deepEqual(waits, [300, 600]);
+});
+
 test('a call that nobody answers rejects after its retries', async (t) => {
   const { client, requests } = platform(...Array.from({ length: 9 }, () => new TypeError('fetch failed')));
   await t.throwsAsync(client.quota.read(), { instanceOf: ConnectionError });
