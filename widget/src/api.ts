@@ -120,7 +120,9 @@ export class ChatApi {
     if ((this.#store.visitor.secret ?? this.#store.takeSecret()) !== undefined) return undefined;
     const response = await this.#fetch('/visitors', { method: 'POST', signal });
     if (!response.ok) return response;
-    this.#store.change({ secret: (await response.json()).data.secret });
+    const { secret } = (await response.json()).data;
+    // Another page of the site may have got one meanwhile: both then chat as one visitor.
+    if (this.#store.takeSecret() === undefined) this.#store.change({ secret });
     return undefined;
   }
 

@@ -117,7 +117,7 @@ export class Conversation {
   /** Forgets the conversation and its visitor in this browser. */
   restart(): void {
     if (this.#state.isWorking) void this.stop();
-    this.#store.change({ secret: undefined, sessionId: undefined, pending: undefined });
+    this.#store.forget();
     this.#watch(false);
     this.#isMissing = false;
     this.#cancelReading();

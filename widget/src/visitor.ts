@@ -38,12 +38,30 @@ export class VisitorStore {
     return secret;
   }
 
-  /** Writes these fields alone: what another page has written since stays. */
+  /**
+   * Writes these fields alone: what another page has written since stays. Secret, conversation and message belong
+   * together, so a page whose visitor is no longer the kept one changes them for itself, until it is left.
+   */
   change(fields: Partial<Visitor>): void {
+    const { secret } = this.#visitor;
     this.#visitor = { ...this.#visitor, ...fields };
+    const kept = this.#kept();
+    // A site may have emptied its storage: then all is written again.
+    if (kept === undefined) this.#keep(this.#visitor);
+    else if (secret === undefined || secret === kept.secret) this.#keep({ ...kept, ...fields });
+    else if (fields.isOpen !== undefined) this.#keep({ ...kept, isOpen: fields.isOpen });
+  }
+
+  /** Forgets visitor and conversation, also those that another page has begun since. */
+  forget(): void {
+    const { isOpen } = this.#visitor;
+    this.#visitor = { isOpen };
+    this.#keep(this.#visitor);
+  }
+
+  #keep(visitor: Visitor): void {
     try {
-      // A site may have emptied its storage: then all is written again.
-      localStorage.setItem(this.#name, JSON.stringify({ ...(this.#kept() ?? this.#visitor), ...fields }));
+      localStorage.setItem(this.#name, JSON.stringify(visitor));
     } catch {
       // Blocked or full: the conversation lasts as long as the page.
     }

@@ -64,6 +64,9 @@ function reloaded(t: ExecutionContext, answer: Answer) {
     change(fields: object) {
       store.visitor = { ...store.visitor, ...fields };
     },
+    forget() {
+      store.change({ sessionId: undefined });
+    },
   };
   const conversation = new Conversation(api, store, () => undefined, {
     nowMs: () => time.wallMs(),

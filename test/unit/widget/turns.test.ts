@@ -20,6 +20,7 @@ interface Store {
   visitor: { readonly [name: string]: unknown; readonly pending?: object };
   takeSecret(): string | undefined;
   change(fields: object): void;
+  forget(): void;
 }
 
 interface Modules {
@@ -96,6 +97,9 @@ function page(visitor: Store['visitor'], ...answers: (Response | Error)[]) {
     takeSecret: () => undefined,
     change(fields) {
       store.visitor = { ...store.visitor, ...fields };
+    },
+    forget() {
+      store.visitor = {};
     },
   };
   const settings = { baseUrl: 'http://chat.test', key: 'pk_live_x', agent: 'an-agent' };
@@ -240,6 +244,21 @@ test('a page without a secret chats as the visitor of another page of the site',
   };
   await conversation.send('How much?');
   t.deepEqual(what(), [send]);
+});
+
+test('a page that asks for a secret takes the one that another page has got meanwhile', async (t) => {
+  const { conversation, store, asked } = page(
+    { secret: undefined },
+    Response.json({ data: { secret: 'too late' } }),
+    stream('metadata', 'response', 'done'),
+  );
+  store.takeSecret = () => {
+    if (asked.length === 0) return undefined;
+    store.change({ secret: 'of another page' });
+    return 'of another page';
+  };
+  await conversation.send('How much?');
+  t.like(store.visitor, { secret: 'of another page', sessionId: 'a-session' });
 });
 
 test('a secret that is none is replaced, with the conversation of its visitor', async (t) => {

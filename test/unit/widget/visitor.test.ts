@@ -6,6 +6,7 @@ interface Store {
   readonly visitor: object;
   takeSecret(): string | undefined;
   change(fields: object): void;
+  forget(): void;
 }
 
 const { VisitorStore } = await bundledModules<{
@@ -49,9 +50,44 @@ test('a conversation that one page forgets is not brought back by another', (t) 
   const page = site();
   page().change({ secret: 'a secret', sessionId: 'a-session', isOpen: true });
   const [first, second] = [page(), page()];
-  first.change({ secret: undefined, sessionId: undefined, pending: undefined });
+  first.forget();
   second.change({ isOpen: false });
   t.deepEqual(page().visitor, { isOpen: false });
+});
+
+test('a page whose visitor another page has forgotten keeps its conversation for itself', (t) => {
+  for (const began of [{}, { secret: 'another secret', sessionId: 'another-session' }]) {
+    const page = site();
+    page().change({ secret: 'a secret', sessionId: 'a-session' });
+    const [first, second] = [page(), page()];
+    first.forget();
+    first.change(began);
+    const pending = { text: 'How much?', idempotencyKey: 'a-key' };
+    second.change({ pending });
+    second.change({ sessionId: 'a-session', pending: { ...pending, executionId: 'a-turn' } });
+    second.change({ isOpen: true });
+    t.deepEqual(page().visitor, { ...began, isOpen: true });
+    t.like(second.visitor, { secret: 'a secret', sessionId: 'a-session' });
+  }
+});
+
+test('a page that begins anew forgets also what another page has begun since', (t) => {
+  const page = site();
+  page().change({ secret: 'a secret', sessionId: 'a-session', isOpen: true });
+  const [first, second] = [page(), page()];
+  first.forget();
+  first.change({ secret: 'another secret', sessionId: 'another-session' });
+  second.forget();
+  t.deepEqual(page().visitor, { isOpen: true });
+});
+
+test('a message of a page without a secret is kept with the visitor of another page', (t) => {
+  const page = site();
+  const [first, second] = [page(), page()];
+  first.change({ secret: 'a secret', sessionId: 'a-session' });
+  const pending = { text: 'How much?', idempotencyKey: 'a-key' };
+  second.change({ pending });
+  t.deepEqual(page().visitor, { secret: 'a secret', sessionId: 'a-session', pending });
 });
 
 test('a storage that the site has emptied gets the whole visitor again', (t) => {
