@@ -266,6 +266,11 @@ test.serial(
     await eventually(async () => (await notice(page)).startsWith('A person takes care'), bound);
     await client.call('POST', `${session}/manual-message`, { ...asOwner, body: { message: 'Ada here.' } });
     await eventually(async () => (await logText(page)).includes('Ada here.'), bound);
+    t.is(
+      await inChat(page, `root.querySelector('[role=status]').textContent`),
+      'A person answers: Ada here.',
+      'a screen reader says what the person writes',
+    );
 
     // What the visitor writes stays, although an answer from before comes after it.
     const late = await heldHistory(page);

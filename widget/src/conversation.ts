@@ -9,6 +9,7 @@ import {
   hasNoTurn,
   type History,
   longestPauseMs,
+  type Message,
   type TurnEvent,
 } from './api';
 import type { TextName } from './texts';
@@ -43,14 +44,16 @@ const atRest: ChatState = {
 const askEveryMs = 8_000;
 const historyLimitMs = 20_000;
 
-/** The conversation of this visitor with the agent. Calls `onChange` after every change. */
+/** Called after every change. `arrived`: answers of people that a reading of the conversation brought. */
+export type OnChange = (state: ChatState, arrived: readonly ShownMessage[]) => void;
+
+/** The conversation of this visitor with the agent. */
 export class Conversation {
   readonly #api: ChatApi;
   readonly #store: VisitorStore;
-  readonly #onChange: (state: ChatState) => void;
+  readonly #onChange: OnChange;
   readonly #surroundings: Surroundings;
   #state = atRest;
-  #isHandedOff = false;
   #isResumed = false;
   /** What was said before is not on screen yet. */
   #isMissing = false;
@@ -60,12 +63,14 @@ export class Conversation {
   /** The key of a message whose turn the visitor stopped before it was known. */
   #stopped: string | undefined;
   #cancelReading = (): void => undefined;
-  #asking: ReturnType<typeof setInterval> | undefined;
+  #stopAsking: (() => void) | undefined;
+  /** The messages of the last reading. */
+  #known: ReadonlySet<string> = new Set();
 
   constructor(
     api: ChatApi,
     store: VisitorStore,
-    onChange: (state: ChatState) => void,
+    onChange: OnChange,
     surroundings: Surroundings = systemSurroundings,
   ) {
     this.#api = api;
@@ -228,16 +233,17 @@ export class Conversation {
     const shown = messages.filter(
       ({ execution_id: id }) => withoutExecution === undefined || id !== withoutExecution,
     );
+    // What was said before the page was loaded is no news.
+    const arrived = this.#isMissing
+      ? []
+      : messages.filter(({ id, from }) => from === 'person' && !this.#known.has(id));
+    this.#known = new Set(messages.map(({ id }) => id));
     this.#isMissing = false;
     this.#watch(isHandedOff);
-    this.#change({
-      messages: shown.map(({ from, content, execution_id: executionId }) => ({
-        from,
-        text: content,
-        executionId: executionId ?? undefined,
-      })),
-      notice: isHandedOff ? 'handoff' : this.#lastingNotice,
-    });
+    this.#change(
+      { messages: shown.map(shownOf), notice: isHandedOff ? 'handoff' : this.#lastingNotice },
+      arrived.map(shownOf),
+    );
   }
 
   #failReading(error: unknown): void {
@@ -287,19 +293,25 @@ export class Conversation {
 
   /** While a person answers, the page asks for news. */
   #watch(isHandedOff: boolean): void {
-    this.#isHandedOff = isHandedOff;
-    if (!isHandedOff) clearInterval(this.#asking);
-    if (!isHandedOff) this.#asking = undefined;
-    else
-      this.#asking ??= setInterval(() => {
-        if (this.#isIdle && this.#isHandedOff) void this.#read();
-      }, askEveryMs);
+    if (!isHandedOff) this.#stopAsking?.();
+    this.#stopAsking = isHandedOff ? (this.#stopAsking ?? this.#askLater()) : undefined;
   }
 
-  #change(fields: Partial<ChatState>): void {
-    this.#state = { ...this.#state, ...fields };
-    this.#onChange(this.#state);
+  #askLater(): () => void {
+    return this.#surroundings.after(askEveryMs, () => {
+      this.#stopAsking = this.#askLater();
+      if (this.#isIdle) void this.#read();
+    });
   }
+
+  #change(fields: Partial<ChatState>, arrived: readonly ShownMessage[] = []): void {
+    this.#state = { ...this.#state, ...fields };
+    this.#onChange(this.#state, arrived);
+  }
+}
+
+function shownOf({ from, content, execution_id: executionId }: Message): ShownMessage {
+  return { from, text: content, executionId: executionId ?? undefined };
 }
 
 /** What the events of a turn add up to. */

@@ -22,7 +22,9 @@ function start(script: HTMLScriptElement): void {
     retry: () => void conversation.retry(),
     restart: () => conversation.restart(),
   });
-  const conversation = new Conversation(new ChatApi(settings, store), store, (state) => view.show(state));
+  const conversation = new Conversation(new ChatApi(settings, store), store, (state, arrived) =>
+    view.show(state, arrived),
+  );
   view.show(conversation.state);
   // A reload leaves the chat as it was, without taking the focus from the page.
   if (store.visitor.isOpen === true) open(true, false);

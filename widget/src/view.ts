@@ -75,15 +75,15 @@ export class View {
     document.body.append(this.host);
   }
 
-  show(state: ChatState): void {
+  show(state: ChatState, arrived: readonly ShownMessage[] = []): void {
     const { messages, notice, isWorking, quickReplies, canRetry } = state;
     this.#showMessages(messages);
     const text = notice === undefined ? '' : this.#texts[notice];
-    if (this.#notice.textContent !== text) {
-      this.#notice.textContent = text;
-      this.#say(text);
-    }
-    if (this.#isWorking && !isWorking) this.#sayAnswer(messages.at(-1));
+    const isNoticeNew = this.#notice.textContent !== text;
+    if (isNoticeNew) this.#notice.textContent = text;
+    const answer = this.#isWorking && !isWorking ? messages.slice(-1) : [];
+    const spoken = [...answer, ...arrived].map((message) => this.#spokenOf(message));
+    this.#say([...(isNoticeNew ? [text] : []), ...spoken].filter((one) => one !== '').join('\n'));
     this.#isWorking = isWorking;
     this.#submit.textContent = isWorking ? this.#texts.stop : this.#texts.send;
     const retry = canRetry ? [this.#button(this.#texts.retry, this.#actions.retry)] : [];
@@ -192,9 +192,9 @@ export class View {
     return make('span', { class: 'spoken' }, `${name}: `);
   }
 
-  #sayAnswer(message: ShownMessage | undefined): void {
-    if (message !== undefined && message.from !== 'visitor')
-      this.#say(`${this.#texts.agent}: ${message.text}`);
+  #spokenOf({ from, text }: ShownMessage): string {
+    if (from === 'visitor') return '';
+    return `${from === 'person' ? this.#texts.person : this.#texts.agent}: ${text}`;
   }
 
   #say(text: string): void {

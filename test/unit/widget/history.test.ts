@@ -19,7 +19,7 @@ interface Modules {
   readonly Conversation: new (
     api: object,
     store: object,
-    onChange: (state: State) => void,
+    onChange: (state: State, arrived: State['messages']) => void,
     surroundings: object,
   ) => Conversation;
   readonly refusalIn: (response: Response, body: unknown, nowMs: number) => Error;
@@ -46,7 +46,7 @@ function reloaded(t: ExecutionContext, answer: Answer) {
   const time = new ManualTime('2026-01-01T00:00:00Z');
   const startMs = time.wallMs();
   const askedAt: number[] = [];
-  const platform = { answer, turn: turnOfLoop() };
+  const platform = { answer, turn: turnOfLoop(), outcome: 'COMPLETED' };
   const api = {
     history: (_session: string, signal: AbortSignal) => {
       askedAt.push(time.wallMs() - startMs);
@@ -56,7 +56,7 @@ function reloaded(t: ExecutionContext, answer: Answer) {
       yield { type: 'metadata', session_id: 'a session', execution_id: 'a turn' };
       await platform.turn;
       yield { type: 'response', content: 'An answer.' };
-      yield { type: 'done', outcome: 'COMPLETED' };
+      yield { type: 'done', outcome: platform.outcome };
     },
   };
   const store = {
@@ -68,7 +68,10 @@ function reloaded(t: ExecutionContext, answer: Answer) {
       store.change({ sessionId: undefined });
     },
   };
-  const conversation = new Conversation(api, store, () => undefined, {
+  const news: string[] = [];
+  const onChange = (_state: State, arrived: State['messages']): void =>
+    void news.push(...arrived.map(({ text }) => text));
+  const conversation = new Conversation(api, store, onChange, {
     nowMs: () => time.wallMs(),
     random: () => 1,
     after: (milliseconds: number, call: () => void) => {
@@ -86,7 +89,7 @@ function reloaded(t: ExecutionContext, answer: Answer) {
     }
   };
   const texts = (): readonly string[] => conversation.state.messages.map(({ text }) => text);
-  return { conversation, platform, store, time, askedAt, pass, texts };
+  return { conversation, platform, store, time, askedAt, pass, texts, news };
 }
 
 const unavailable: Answer = async () => {
@@ -105,7 +108,35 @@ test('a history that could not be read is read again, after pauses that grow up 
   t.is(conversation.state.notice, 'handoff');
   const { length } = askedAt;
   await pass(20_000);
-  t.is(askedAt.length, length);
+  // A person answers: from now on the page asks for news.
+  t.deepEqual(askedAt.slice(length), [41_300, 49_300]);
+});
+
+test("a person's answers are news once, and what was said before the page was loaded is none", async (t) => {
+  const { conversation, platform, pass, texts, news } = reloaded(t, async () => history);
+  await conversation.resume();
+  t.deepEqual(texts(), ['Is there somebody?', 'Ada here.']);
+  const messages = [...history.messages, said('person', 'I looked.'), said('person', 'It left today.')];
+  platform.answer = async () => ({ isHandedOff: true, messages });
+  await pass(16_000);
+  t.deepEqual(news, ['I looked.', 'It left today.']);
+  platform.answer = async () => ({
+    isHandedOff: false,
+    messages: [...messages, said('person', 'Bye.'), said('agent', 'Back again.')],
+  });
+  await pass(16_000);
+  t.deepEqual(news, ['I looked.', 'It left today.', 'Bye.']);
+  t.deepEqual(texts().slice(-2), ['Bye.', 'Back again.']);
+});
+
+test("a person's answers in a conversation that this page began are news", async (t) => {
+  const { conversation, platform, store, pass, news } = reloaded(t, async () => history);
+  store.change({ sessionId: undefined });
+  platform.turn = Promise.resolve();
+  platform.outcome = 'SUSPENDED';
+  await conversation.send('Is there somebody?');
+  await pass(8_000);
+  t.deepEqual(news, ['Ada here.']);
 });
 
 test('a history that never comes is given up after 20 s and asked for again', async (t) => {
