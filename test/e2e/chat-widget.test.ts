@@ -235,6 +235,16 @@ test.serial(
     ]);
     t.is(await page.title(), 'A shop');
 
+    // What Markdown does not show: the sign before a character that means itself, and where a link is defined.
+    const field = await input(page);
+    const defined = '5 \\* 3 is [15][1].\n\n[1]: https://example.com/15';
+    await field.evaluate((element, text) => Object.assign(element, { value: text }), defined);
+    await page.keyboard.press('Enter');
+    await eventually(async () => (await logText(page)).includes('echo: 5') && (await isFree(page)), bound);
+    const last = `[...root.querySelectorAll('.message')].at(-1)`;
+    t.is(await inChat(page, `${last}.textContent`), 'Answer: echo: 5 * 3 is 15.');
+    t.is(await inChat(page, `${last}.querySelector('a').href`), 'https://example.com/15');
+
     // In light, in dark, on a phone.
     const axeInBoth = async (): Promise<readonly string[]> => {
       const found: string[] = [];

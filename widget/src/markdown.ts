@@ -38,7 +38,10 @@ function nodeOf(token: Token): Node {
     case 'hr':
       return element('hr');
     case 'space':
-      return document.createTextNode('');
+    case 'def':
+      return textOf('');
+    case 'escape':
+      return textOf(token['text']);
     case 'codespan':
       return element('code', token['text']);
     case 'code':
