@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { commandLine } from '../support/clients/command-line.js';
+import { atTerminal, ctrlC } from '../support/clients/terminal.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { runProgram } from '../support/servers/program.js';
 import { sharedNode } from '../support/servers/shared-node.js';
@@ -58,6 +59,19 @@ test('apply brings a tenant to its file, changes what differs, and then finds no
   const { json: before } = await node.client.call('GET', '/api/triggers', { key: node.bootstrap.api_key });
   t.is(before.count, 0, 'a plan changes nothing');
   t.regex(await troupe.run(['apply', '-f', path], { code: 2 }), /--yes/);
+  const environment = {
+    ...values,
+    TROUPE_BASE_URL: node.client.baseUrl,
+    TROUPE_API_KEY: node.bootstrap.api_key,
+  };
+  const asked = () => atTerminal(t, ['apply', '-f', path], environment);
+  const [interrupted, left] = [asked(), asked()];
+  await Promise.all([interrupted.shows('Apply? [y/N]'), left.shows('Apply? [y/N]')]);
+  interrupted.type(ctrlC);
+  t.is(await interrupted.ended, 130, interrupted.output());
+  t.notRegex(interrupted.output(), /troupe apply:/);
+  left.endInput();
+  t.is(await left.ended, 0, left.output());
 
   const applied = await troupe.run(['apply', '-f', path, '--yes']);
   t.regex(applied, /webhook_secret, shown once: whsec_/);

@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { commandLine } from '../support/clients/command-line.js';
+import { atTerminal, ctrlC } from '../support/clients/terminal.js';
 import { publishAgent } from '../support/builders/published-agents.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { sharedNode } from '../support/servers/shared-node.js';
@@ -97,30 +96,11 @@ async function endlessTurns(t: ExecutionContext, begun: string) {
   return { asked, url: `http://127.0.0.1:${(platform.address() as AddressInfo).port}` };
 }
 
-/** `troupe chat` with streams that pass for a terminal: what is typed is written to its standard input. */
+/** `troupe chat` at a terminal. */
 function chatAtTerminal(t: ExecutionContext, url: string) {
-  const terminal =
-    'process.stdin.isTTY = process.stderr.isTTY = true; process.stdin.setRawMode = () => process.stdin;';
-  const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(
-    process.execPath,
-    ['--import', `data:text/javascript,${terminal}`, 'bin/troupe.mjs', 'chat', ids.session_id],
-    { env: { PATH, HOME, TROUPE_BASE_URL: url, TROUPE_API_KEY: 'svc_test_x' } },
-  );
-  t.teardown(() => void child.kill('SIGKILL'));
-  let output = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
-  const shows = (text: string) => eventually(() => output.includes(text), { ...bound, what: text });
-  return {
-    type: (text: string) => void child.stdin.write(text),
-    shows,
-    output: () => output,
-    ended: once(child, 'close').then(([code]) => code as number | null),
-  };
+  const environment = { TROUPE_BASE_URL: url, TROUPE_API_KEY: 'svc_test_x' };
+  return atTerminal(t, ['chat', ids.session_id], environment);
 }
-
-const ctrlC = '\u0003';
 
 test('Ctrl-C at a terminal cancels the turn, and the chat goes on', async (t) => {
   t.timeout(240_000);
@@ -151,4 +131,45 @@ test('Ctrl-C at the question for an approval cancels the turn too', async (t) =>
   t.false(asked.some((one) => one.includes('/approvals/')));
   chat.type('/quit\r');
   t.is(await chat.ended, 1, chat.output());
+});
+
+test('lines that are pasted, or typed while a turn runs, wait for its end', async (t) => {
+  t.timeout(240_000);
+  const { client, bootstrap } = await shared.tenant(t);
+  const chat = atTerminal(t, ['chat', bootstrap.agent_id, '-q'], {
+    TROUPE_BASE_URL: client.baseUrl,
+    TROUPE_API_KEY: bootstrap.api_key,
+  });
+  await chat.shows('›');
+  chat.type('one\rtwo\rthree\r/quit\r');
+  t.is(await chat.ended, 0, chat.output());
+  t.deepEqual(chat.output().match(/^echo: \w+$/gm), ['echo: one', 'echo: two', 'echo: three']);
+});
+
+test('Ctrl-C forgets the lines that wait, and Ctrl-D ends the chat after the turn', async (t) => {
+  t.timeout(240_000);
+  const { asked, url } = await endlessTurns(t, frame(2, 'delta', { content: 'I think that' }));
+  const chat = chatAtTerminal(t, url);
+  await chat.shows('›');
+  chat.type('hi\r');
+  await chat.shows('I think that');
+  chat.type(`never mind\r${ctrlC}`);
+  chat.endInput();
+  t.is(await chat.ended, 1, chat.output());
+  t.is(asked.filter((one) => one.endsWith('/stream')).length, 1, asked.join('\n'));
+  t.true(chat.output().includes('CANCELLED'), chat.output());
+});
+
+test('Ctrl-C at the question for a key ends the command, and Ctrl-D gives no key', async (t) => {
+  t.timeout(240_000);
+  const login = () =>
+    atTerminal(t, ['login', '--url', 'http://127.0.0.1:9'], { TROUPE_DATA_DIR: '/nowhere' });
+  const [interrupted, left] = [login(), login()];
+  await Promise.all([interrupted.shows('API key: '), left.shows('API key: ')]);
+  interrupted.type(ctrlC);
+  t.is(await interrupted.ended, 130, interrupted.output());
+  t.notRegex(interrupted.output(), /troupe login:/);
+  left.endInput();
+  t.is(await left.ended, 2, left.output());
+  t.regex(left.output(), /An API key is missing\./);
 });

@@ -1,10 +1,10 @@
-import { createInterface } from 'node:readline/promises';
 import type { Client } from '#client';
 import { CommandError } from '../command.js';
 import { type Context, developerCommand, reasonOf } from './developer-command.js';
 import { type Fields, readManifest } from './manifest.js';
 import { line, type Output, type Style } from './output.js';
 import { type Change, type Plan, planOf, resolved } from './plan.js';
+import { answerTo } from './terminal.js';
 import { readState, type Stored, type TenantState } from './tenant-state.js';
 
 export const applyCommand = developerCommand({
@@ -125,12 +125,8 @@ async function isAgreed({ given, out }: Context): Promise<boolean> {
       exitCode: 2,
     });
   }
-  const asking = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return /^y(?:es)?$/i.test((await asking.question('Apply? [y/N] ')).trim());
-  } finally {
-    asking.close();
-  }
+  const answer = await answerTo('Apply? [y/N] ', { output: process.stderr });
+  return /^y(?:es)?$/i.test(answer?.trim() ?? '');
 }
 
 /** Takes the steps of a plan, in order. A failure names its step; applying again goes on from there. */

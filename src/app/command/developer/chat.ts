@@ -5,6 +5,7 @@ import { type Context, developerCommand, interruptedExitCode } from './developer
 import { agentNamed } from './names.js';
 import { allOfInput } from './login.js';
 import { type Output, shown } from './output.js';
+import { TypedLines } from './terminal.js';
 
 export const chatCommand = developerCommand({
   usage: ['chat <agent> [message …]'],
@@ -37,6 +38,7 @@ class Conversation {
   readonly #agentId: string;
   #sessionId: string | undefined;
   #asking: Interface | undefined;
+  #lines: TypedLines | undefined;
 
   constructor(context: Context, client: Client, agentId: string) {
     this.#context = context;
@@ -45,20 +47,22 @@ class Conversation {
     this.#sessionId = context.given.text('session');
   }
 
-  /** Line by line, until the end of the input or an empty `/quit`. */
+  /** Line by line, until the end of the input or `/quit`. */
   async talk(): Promise<void> {
-    this.#asking = createInterface({ input: process.stdin, output: process.stderr });
+    const { out } = this.#context;
+    const asking = createInterface({ input: process.stdin, output: process.stderr });
+    // Nothing can be asked where the input has ended.
+    asking.once('close', () => (this.#asking = undefined));
+    this.#asking = asking;
+    this.#lines = new TypedLines(asking, out.style('bold', '› '));
     try {
       for (;;) {
-        const text = await this.#asking.question(this.#context.out.style('bold', '› '));
-        if (text === '/quit') return;
+        const text = await this.#lines.next();
+        if (text === undefined || text === '/quit') return;
         if (text.trim() !== '') await this.say(text);
       }
-    } catch (error) {
-      // Ctrl-D, or Ctrl-C at the prompt.
-      if (!(error instanceof Error && error.name === 'AbortError')) throw error;
     } finally {
-      this.#asking.close();
+      asking.close();
     }
   }
 
@@ -70,6 +74,7 @@ class Conversation {
     // The first Ctrl-C cancels the turn, whose end is still read.
     const cancel = (): void => {
       interrupted.abort();
+      this.#lines?.drop();
       turn.cancel().catch((error: unknown) => stop.abort(error instanceof Error ? error : undefined));
     };
     signal.addEventListener('abort', cancel, { once: true });
@@ -145,17 +150,17 @@ class Conversation {
   ): Promise<void> {
     const { out } = this.#context;
     const id = event.approval_id;
-    if (this.#asking === undefined) {
-      throw new CommandError(
-        `The turn waits for a decision on ${event.tool}, and execution ${turn.executionId ?? ''} goes on after it: ` +
-          `POST /api/v1/approvals/${id} {"decision": "approve" | "deny"}`,
-      );
-    }
+    const undecided = new CommandError(
+      `The turn waits for a decision on ${event.tool}, and execution ${turn.executionId ?? ''} goes on after it: ` +
+        `POST /api/v1/approvals/${id} {"decision": "approve" | "deny"}`,
+    );
+    if (this.#asking === undefined) throw undecided;
     const question = `${shown(event.tool)} ${shown(JSON.stringify(event.arguments))}: approve? [y/N] `;
     const asked = this.#asking.question(out.style('yellow', question), { signal: interrupted });
     const answer = await asked.catch((error: unknown) => {
       if (interrupted.aborted) return undefined;
-      throw error;
+      // Ctrl-D.
+      throw error instanceof Error && error.name === 'AbortError' ? undecided : error;
     });
     // The turn is cancelled, and its approval with it.
     if (answer === undefined) return;

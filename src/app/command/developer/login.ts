@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline/promises';
 import type { Environment } from '../../../kernel/config/index.js';
 import { CommandError } from '../command.js';
 import { clientOf, type Context, developerCommand } from './developer-command.js';
@@ -10,6 +9,7 @@ import {
   readProfiles,
   writeProfiles,
 } from './profiles.js';
+import { answerTo } from './terminal.js';
 
 export const loginCommand = developerCommand({
   usage: ['login [--url URL] [--key KEY|-] [--name NAME]'],
@@ -102,18 +102,14 @@ export async function allOfInput(): Promise<string> {
 
 /** Asks without showing what is typed. */
 async function askedKey(isTerminal: boolean): Promise<string> {
-  if (!isTerminal || !process.stdin.isTTY) {
-    throw new CommandError('An API key is missing. Give it with --key -, or set TROUPE_API_KEY.', {
-      exitCode: 2,
-    });
-  }
-  // Without an output, nothing shows what is typed.
-  const asking = createInterface({ input: process.stdin, terminal: true });
-  process.stderr.write('API key: ');
-  try {
-    return await asking.question('');
-  } finally {
-    asking.close();
+  if (isTerminal && process.stdin.isTTY) {
+    process.stderr.write('API key: ');
+    // Without an output, nothing shows what is typed.
+    const answer = await answerTo('', { terminal: true });
     process.stderr.write('\n');
+    if (answer !== undefined) return answer;
   }
+  throw new CommandError('An API key is missing. Give it with --key -, or set TROUPE_API_KEY.', {
+    exitCode: 2,
+  });
 }
