@@ -10,7 +10,12 @@ if (!existsSync(`${folder}node_modules/.package-lock.json`)) {
   process.stderr.write('deploy: installing the tools, only once: npm ci in deploy/check\n');
   run('npm', ['ci', '--ignore-scripts', '--loglevel', 'error'], { cwd: folder });
 }
-const checks = ['chart.mjs', 'files.mjs', ...(process.argv.includes('--image') ? ['image.mjs'] : [])];
+const checks = [
+  'chart.mjs',
+  'files.mjs',
+  'secrets.mjs',
+  ...(process.argv.includes('--image') ? ['image.mjs'] : []),
+];
 for (const check of checks) run(process.execPath, [`${folder}${check}`], {});
 
 function run(command, args, options) {
