@@ -108,6 +108,51 @@ test('apply brings a tenant to its file, changes what differs, and then finds no
   t.is(await troupe.run(['apply', '-f', path, '--plan', '--prune']), 'Nothing changes.\n');
 });
 
+test('apply leaves a trigger disabled and an agent unpublished where the file does not say', async (t) => {
+  t.timeout(300_000);
+  const node = await shared.tenant(t);
+  const troupe = await commandLine(t, node, values);
+  const path = join(troupe.folder, 'agents.yaml');
+  await writeFile(path, file);
+  await troupe.run(['apply', '-f', path, '--yes']);
+  const { access_token: token, tenant_id: tenant } = node.bootstrap;
+  const call = (method: string, address: string) => node.client.call(method, address, { token, tenant });
+  const idOf = async (address: string, name: string): Promise<string> =>
+    (await call('GET', address)).json.data.find((one: { name: string }) => one.name === name).id;
+  await call('POST', `/api/triggers/${await idOf('/api/triggers', 'incoming')}/disable`);
+  const expert = await idOf('/api/agents', 'expert');
+  t.is((await call('POST', `/api/agents/${expert}/unpublish`)).status, 200);
+  t.is(await troupe.run(['apply', '-f', path, '--plan']), 'Nothing changes.\n');
+  await writeFile(path, file.replace('model: sim.echo', 'model: sim.echo, temperature: 0.5'));
+  t.regex(await troupe.run(['apply', '-f', path, '--yes']), /^done {2}update agent expert$/m);
+  t.is((await call('GET', `/api/agents/${expert}`)).json.data.status, 'draft');
+
+  const declared = file.replace('trigger_type: webhook', 'trigger_type: webhook\n        enabled: true');
+  await writeFile(path, declared.replace('  - name: expert', '  - name: expert\n    published: true'));
+  const asked = await troupe.run(['apply', '-f', path, '--plan'], { code: 3 });
+  t.regex(asked, /enabled: false → true/);
+  t.regex(asked, /^↑ publish agent expert$/m);
+});
+
+test('apply keeps the kind of a secret that the file does not name, and refuses another', async (t) => {
+  t.timeout(300_000);
+  const node = await shared.tenant(t);
+  const troupe = await commandLine(t, node, values);
+  const path = join(troupe.folder, 'agents.yaml');
+  await writeFile(path, file);
+  await troupe.run(['apply', '-f', path, '--yes']);
+  await writeFile(path, file.replace('kind: bearer, ', ''));
+  t.is(await troupe.run(['apply', '-f', path, '--plan']), 'Nothing changes.\n');
+  await writeFile(path, file.replace('kind: bearer', 'kind: llm_key, provider: openai'));
+  const kind = await troupe.run(['apply', '-f', path, '--yes'], { code: 1 });
+  t.regex(kind, /The secret crm_token: kind cannot be changed from "bearer" to "llm_key"\./);
+  t.regex(kind, /The secret crm_token: provider cannot be changed from null to "openai"\./);
+  await writeFile(path, file.replace('trigger_type: webhook', 'trigger_type: email'));
+  const type = await troupe.run(['apply', '-f', path, '--yes'], { code: 1 });
+  t.regex(type, /support\/incoming: trigger_type cannot be changed from "webhook" to "email"\./);
+  t.notRegex(type, /^done/m);
+});
+
 test('an export holds names in place of ids, no value of a secret, and makes the same tenant elsewhere', async (t) => {
   t.timeout(300_000);
   const [first, second] = [await shared.tenant(t), await shared.tenant(t)];

@@ -179,7 +179,7 @@ class Application {
     const { from_env: variable, ...body } = fields;
     const value = this.#environment[String(variable)] ?? '';
     if (action === 'create') {
-      await this.#client.secrets.create({ body: { ...body, value } as never });
+      await this.#client.secrets.create({ body: { kind: 'generic', ...body, value } as never });
     } else if (action === 'rotate') {
       await this.#client.secrets.setValue({ path: { id }, body: { value } });
     } else {
@@ -200,8 +200,8 @@ class Application {
   async #agent({ action, id = '', name, fields }: Change): Promise<void> {
     if (action === 'create') {
       const { data } = await this.#client.agents.create({ body: fields as never });
-      const made = { id: data.id, name, fields, status: 'draft', publishConfig: {}, tools: [], triggers: [] };
-      this.#state.agents = [...this.#state.agents, made];
+      const made = { id: data.id, name, fields, status: 'draft', hasVersions: false };
+      this.#state.agents = [...this.#state.agents, { ...made, publishConfig: {}, tools: [], triggers: [] }];
     } else if (action === 'update') {
       await this.#client.agents.update({ path: { id }, body: fields });
     } else {

@@ -13,7 +13,7 @@ const fields = z.record(z.string(), z.unknown());
 
 const secret = z.strictObject({
   name,
-  kind: z.enum(['generic', 'llm_key', 'basic', 'bearer']).default('generic'),
+  kind: z.enum(['generic', 'llm_key', 'basic', 'bearer']).optional(),
   provider: z.string().nullish(),
   allowed_hosts: z.array(z.string()).nullish(),
   /** The environment variable with the value. Without it the secret must be in the vault already. */
@@ -24,11 +24,11 @@ const trigger = z.looseObject({
   name,
   trigger_type: z.string(),
   trigger_config: fields.default({}),
-  enabled: z.boolean().default(true),
+  enabled: z.boolean().optional(),
 });
 const agent = z.looseObject({
   name,
-  published: z.boolean().default(true),
+  published: z.boolean().optional(),
   publish_config: fields.optional(),
   tools: z.array(tool).default([]),
   triggers: z.array(trigger).default([]),

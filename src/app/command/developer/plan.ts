@@ -55,7 +55,11 @@ export function planOf(manifest: Manifest, state: TenantState, options: PlanOpti
       agents.flatMap(({ published }) => published),
       agents.flatMap(({ triggers }) => triggers),
     ].flat(),
-    problems: [...missingSecrets(manifest, state, options), ...missingReferences(manifest, state)],
+    problems: [
+      ...missingSecrets(manifest, state, options),
+      ...missingReferences(manifest, state),
+      ...refusedChanges(manifest, state),
+    ],
   };
 }
 
@@ -86,6 +90,37 @@ function missingSecrets(
     if (variable !== undefined && hasVariable(variable)) return [];
     const how = variable === undefined ? 'name a variable by from_env' : `set ${variable}`;
     return [`The secret ${name} is not in the vault: ${how}, or create it.`];
+  });
+}
+
+/** The platform sets these once, and ignores or refuses another value. */
+function refusedChanges({ secrets, agents }: Manifest, state: TenantState): readonly string[] {
+  const ofSecrets = secrets.flatMap((declared) =>
+    refused(`The secret ${declared.name}`, declared, storedAs(state.secrets, declared.name), [
+      'kind',
+      'provider',
+    ]),
+  );
+  const ofTriggers = agents.flatMap(({ name, triggers }) => {
+    const stored = state.agents.find((one) => one.name === name)?.triggers ?? [];
+    return triggers.flatMap((declared) =>
+      refused(`${name}/${declared.name}`, declared, storedAs(stored, declared.name), ['trigger_type']),
+    );
+  });
+  return [...ofSecrets, ...ofTriggers];
+}
+
+function refused(
+  what: string,
+  declared: Fields,
+  stored: Stored | undefined,
+  fields: readonly string[],
+): readonly string[] {
+  return fields.flatMap((field) => {
+    const [value, before = null] = [declared[field], stored?.fields[field]];
+    if (stored === undefined || value === undefined || value === before) return [];
+    const change = `cannot be changed from ${textOf(before)} to ${textOf(value)}`;
+    return [`${what}: ${field} ${change}. Declare it under another name.`];
   });
 }
 
@@ -137,7 +172,9 @@ function publication(
   stored: StoredAgent | undefined,
   hasChanges: boolean,
 ): readonly Change[] {
-  if (!published) return [];
+  // Where the file does not say: a new agent is published, and one that somebody has unpublished stays so.
+  const isWanted = published ?? (stored?.status === 'published' || stored?.hasVersions !== true);
+  if (!isWanted) return [];
   const lines = config === undefined ? [] : differences(config, stored?.publishConfig ?? {});
   if (stored?.status === 'published' && !hasChanges && lines.length === 0) return [];
   const fields = config === undefined ? {} : { config };

@@ -9,6 +9,8 @@ export interface Stored {
 
 export interface StoredAgent extends Stored {
   readonly status: string;
+  /** An agent without any was never published. */
+  readonly hasVersions: boolean;
   readonly publishConfig: Fields;
   readonly tools: readonly Stored[];
   readonly triggers: readonly Stored[];
@@ -58,7 +60,16 @@ export async function readState(
     stored.push(
       isWanted
         ? await readAgent(client, id, triggers)
-        : { id, name, fields: {}, status: '', publishConfig: {}, tools: [], triggers: [] },
+        : {
+            id,
+            name,
+            fields: {},
+            status: '',
+            hasVersions: false,
+            publishConfig: {},
+            tools: [],
+            triggers: [],
+          },
     );
   }
   const full: Stored[] = [];
@@ -79,10 +90,16 @@ async function readAgent(
   return {
     ...storedFrom(agent),
     status: agent.status,
+    hasVersions: agent.status !== 'draft' || (await hasVersions(client, id)),
     publishConfig: agent.config,
     tools: tools.map(storedFrom),
     triggers: triggers.filter((trigger) => trigger.agent_id === id).map(storedFrom),
   };
+}
+
+async function hasVersions(client: Client, id: string): Promise<boolean> {
+  const { data } = await client.agentVersions.list({ path: { id }, query: { limit: 1 } });
+  return data.length > 0;
 }
 
 function storedFrom(row: { readonly id: string; readonly name: string }): Stored {
