@@ -3,6 +3,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
+import pg from 'pg';
 import { eventually } from '../support/clocks/eventually.js';
 import { startTestNode } from '../support/servers/node.js';
 import { runProgram } from '../support/servers/program.js';
@@ -62,6 +63,42 @@ test('the commands do what the endpoints do, in force on running nodes', async (
   t.regex(await troupe('vault', 'rotate', '--tenant', id), /new data key/);
   t.regex(await troupe('tenants', 'delete', made, '--confirm', 'By command'), /is being deleted/);
   t.is(JSON.parse(await troupe('tenants', 'show', made)).status, 'deleting');
+});
+
+test('commands that only read apply no migration, and say what to do', async (t) => {
+  t.timeout(300_000);
+  // Of its own: its schema is changed.
+  const node = await startTestNode(t);
+  const run = async (...words: string[]): Promise<readonly [code: number | string, output: string]> => {
+    const program = runProgram('bin/troupe.mjs', words, {
+      DATABASE_URL: node.databaseUrl,
+      TROUPE_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+      TROUPE_DATA_DIR: node.dataDir,
+    });
+    return [await program.ended, program.output()];
+  };
+  // A database of a version that had not this text of the function.
+  const database = new pg.Client({ connectionString: node.databaseUrl });
+  t.teardown(() => database.end());
+  await database.connect();
+  const { rows } = await database.query<{ name: string }>(
+    'delete from schema_functions where name = (select max(name) from schema_functions) returning name',
+  );
+  const name = rows[0]?.name ?? '';
+  const tenant = node.bootstrap.tenant_id;
+  for (const words of [
+    ['tenants', 'list'],
+    ['tenants', 'show', tenant],
+    ['users', 'list'],
+    ['usage'],
+    ['keys', 'list', '--tenant', tenant],
+  ]) {
+    const [code, output] = await run(...words);
+    t.is(code, 1, output);
+    t.regex(output, /are pending \(1\), .* run troupe migrate/, words.join(' '));
+  }
+  t.deepEqual(await run('migrate'), [0, `applied ${name}\n`]);
+  t.is((await run('tenants', 'list'))[0], 0);
 });
 
 test('a key made by the command has the limits that were named', async (t) => {

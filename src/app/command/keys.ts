@@ -38,8 +38,10 @@ export const keysCommand: Command = {
       throw usageError('--tenant must be the id of a tenant', usage);
     // Check the arguments before opening anything.
     const act = actionOf(action, keyId, values);
-    await withManagement(environment, async ({ keys, identity }) =>
-      act(keys, tenantScope(tenantId ?? (await onlyTenant(identity)))),
+    await withManagement(
+      environment,
+      async ({ keys, identity }) => act(keys, tenantScope(tenantId ?? (await onlyTenant(identity)))),
+      { onlyReads: action === 'list' },
     );
   },
 };

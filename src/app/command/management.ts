@@ -14,6 +14,7 @@ import { createSealer, type Sealer } from '../../infra/sealing/index.js';
 import { createVault, type Vault } from '../../tenancy/vault/index.js';
 import {
   type ChangeFeed,
+  examineDatabase,
   migrate,
   openChangeFeed,
   openStore,
@@ -36,6 +37,11 @@ export interface Management {
   readonly sealer: Sealer;
 }
 
+export interface ManagementOptions {
+  /** Leaves the schema as it is: who looks around with a new version may not have made the backup of the upgrade yet. */
+  readonly onlyReads?: boolean;
+}
+
 /**
  * Opens the installation: DATABASE_URL if it is set, otherwise the database in the data folder, which is started for
  * the duration of the command if no node runs it.
@@ -43,12 +49,14 @@ export interface Management {
 export async function withManagement<Result>(
   environment: Environment,
   work: (management: Management) => Promise<Result>,
+  { onlyReads = false }: ManagementOptions = {},
 ): Promise<Result> {
   const first = readSettings(environment);
   const { databaseUrl, close: closeDatabase } = await openDatabase(first);
   const closing: (() => Promise<void>)[] = [closeDatabase];
   try {
-    await migrate({ databaseUrl, acceptNewer: true });
+    if (onlyReads) await requireSchema(databaseUrl);
+    else await migrate({ databaseUrl, acceptNewer: true });
     const settings = first.masterKey === undefined ? await withStoredKey(environment, first) : first;
     const store = await openStore({ databaseUrl });
     closing.push(() => store.close());
@@ -102,6 +110,16 @@ export async function withManagement<Result>(
   } finally {
     for (const close of closing.toReversed()) await close();
   }
+}
+
+async function requireSchema(databaseUrl: string): Promise<void> {
+  const { pendingMigrations, migrationProblem } = await examineDatabase(databaseUrl, systemPlatform.time);
+  if (migrationProblem !== undefined) throw new CommandError(migrationProblem);
+  if (pendingMigrations.length === 0) return;
+  throw new CommandError(
+    `Migrations of this version are pending (${pendingMigrations.length}), and a command that only reads applies none. Use ` +
+      'the version that the nodes run; or make a backup, and then run troupe migrate or start a node.',
+  );
 }
 
 /** Only the database in the data folder has its key there; the key of another one comes from the settings. */

@@ -25,7 +25,9 @@ export const tenantsCommand: Command = {
     const { values, positionals } = readArguments(rest, options, usage);
     // Check the arguments before opening anything.
     const act = actionOf(positionals, values);
-    await withManagement(environment, act);
+    await withManagement(environment, act, {
+      onlyReads: positionals[0] === 'list' || positionals[0] === 'show',
+    });
   },
 };
 

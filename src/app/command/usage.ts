@@ -4,7 +4,7 @@ import { installationGroups } from '../../models/usage/index.js';
 import { momentText, reportRange } from '../../models/telemetry/index.js';
 import { choiceOf, type Command, readArguments, table, usageError } from './command.js';
 import { textOptions, usageOf } from './help.js';
-import { withManagement } from './management.js';
+import { type Management, withManagement } from './management.js';
 import { operatorHelp } from './operator-help.js';
 
 const usage = usageOf(operatorHelp.usage);
@@ -22,7 +22,7 @@ export const usageCommand: Command = {
     const asked = dates.safeParse({ start_date: values['start-date'], end_date: values['end-date'] });
     if (!asked.success) throw usageError(z.prettifyError(asked.error), usage);
     const range = reportRange(asked.data, Date.now(), daysDefault);
-    await withManagement(environment, async ({ store }) => {
+    const print = async ({ store }: Management): Promise<void> => {
       const groups = await new OperatorReports(store, Date.now).usage(range, group);
       const rows = groups.map((row) => [
         row.key,
@@ -34,6 +34,7 @@ export const usageCommand: Command = {
       ]);
       const head = [group, 'name', 'calls', 'input tokens', 'output tokens', 'cost in USD'];
       process.stdout.write(`${table([head, ...rows])}\n`);
-    });
+    };
+    await withManagement(environment, print, { onlyReads: true });
   },
 };

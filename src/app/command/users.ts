@@ -26,7 +26,7 @@ export const usersCommand: Command = {
     const { values, positionals } = readArguments(rest, options, usage);
     // Check the arguments before opening anything.
     const act = actionOf(positionals, values);
-    await withManagement(environment, act);
+    await withManagement(environment, act, { onlyReads: positionals[0] === 'list' });
   },
 };
 
