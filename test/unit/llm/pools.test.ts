@@ -10,7 +10,8 @@ async function listen(
 ): Promise<{ origin: string; connections: () => number; open: () => number }> {
   let connections = 0;
   const open = new Set<unknown>();
-  const server = createServer((request, response) => {
+  // By default a server closes a connection that is idle for 5 s, as all are on a machine that stands still.
+  const server = createServer({ keepAliveTimeout: 120_000 }, (request, response) => {
     request.resume();
     request.on('end', () => response.end('{}'));
   });
