@@ -5,7 +5,7 @@ import type { Ready } from '../../kernel/ready.js';
 import { nanosOf } from '../../kernel/budget.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { type AttemptReport, type AttemptStart, defaultCallLimits } from '../../llm/index.js';
-import { type AppliedBudget, openingMsMax, type Quota } from '../../tenancy/quota/index.js';
+import { type AppliedBudget, dayOf, openingMsMax, type Quota } from '../../tenancy/quota/index.js';
 import type { Ledger, OpenedRow } from '../usage/index.js';
 import type { CallOrder } from './call-order.js';
 import { callRow, recordedRow } from './call-rows.js';
@@ -73,7 +73,7 @@ export class CallLedger {
 
   #open(row: OpenedRow): Promise<void> {
     return this.#parts.ledger.open(row).catch((error: unknown) => {
-      this.#settle(row.attempt_id, 0);
+      this.#settle(row, 0);
       throw error;
     });
   }
@@ -84,7 +84,7 @@ export class CallLedger {
     const opening = along ?? ledger.open(row);
     const [opened, ready] = await Promise.allSettled([opening, others]);
     if (opened.status === 'fulfilled' && ready.status === 'fulfilled') return;
-    this.#settle(row.attempt_id, 0);
+    this.#settle(row, 0);
     // The ledger takes back a row that it failed to open itself. Only this caller knows whether another commit opened one.
     if (opened.status === 'fulfilled' || along !== undefined) {
       // If the store refuses now, the ledger retries later. The caller needs the error that stopped the call.
@@ -118,7 +118,7 @@ export class CallLedger {
       }
     } finally {
       // Also if the store has not accepted the row yet: the retry closes it with the same figures.
-      this.#settle(row.attempt_id, row.input_tokens + row.output_tokens, row.cost);
+      this.#settle(row, row.input_tokens + row.output_tokens, row.cost);
     }
   }
 
@@ -158,22 +158,24 @@ export class CallLedger {
       this.#budgeted.add(attemptId);
       return askedAtMs + answer.waitedMs + openingMsMax;
     } catch (error) {
-      this.#settle(attemptId, 0);
+      this.#settle(row, 0);
       throw error;
     }
   }
 
   /** A new owner of the budgets may have read the open rows before this one. */
   async #refuseLate(row: OpenedRow): Promise<void> {
-    this.#settle(row.attempt_id, 0);
+    this.#settle(row, 0);
     await this.#parts.ledger.withdraw(row).catch(() => undefined);
     throw new PlatformError('service_unavailable', { retryAfterSeconds: 1 });
   }
 
-  #settle(attemptId: string, tokens: number, cost = 0): void {
+  #settle(row: Pick<OpenedRow, 'attempt_id' | 'opened_at'>, tokens: number, cost = 0): void {
+    const attemptId = row.attempt_id;
     if (this.#budgeted.delete(attemptId)) {
       const { scope, keyId, agentId = null } = this.#order;
-      this.#parts.quota.settleCost(scope, { attemptId, nanos: nanosOf(cost), keyId, agentId });
+      const day = dayOf(Date.parse(row.opened_at));
+      this.#parts.quota.settleCost(scope, { attemptId, nanos: nanosOf(cost), keyId, agentId, day });
     }
     const reserved = this.#reserved.get(attemptId);
     if (reserved === undefined) return;

@@ -23,6 +23,15 @@ export function startOf(period: Budget['period'], wallMs: number): string {
   return period === 'day' ? dayOf(wallMs) : monthOf(wallMs);
 }
 
+/** Whether the period that begins on `starts` includes the day. A day that is unknown is one of every period. */
+export function isWithin(
+  { budget, starts }: { readonly budget: AppliedBudget; readonly starts: string },
+  day: string | undefined,
+): boolean {
+  if (day === undefined) return true;
+  return budget.period === 'day' ? day === starts : day.slice(0, 7) === starts.slice(0, 7);
+}
+
 export function endMsOf(period: Budget['period'], wallMs: number): number {
   return period === 'day' ? nextDayMs(wallMs) : nextMonthMs(wallMs);
 }

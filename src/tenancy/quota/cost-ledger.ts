@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Time } from '../../../cluster/index.js';
-import { type AppliedBudget, startOf } from './budgets.js';
+import { type AppliedBudget, isWithin, startOf } from './budgets.js';
 
 /**
  * The costs of one tenant against its budgets, in billionths of a dollar. The rows hold what was spent; this ledger adds
@@ -37,12 +37,14 @@ export interface CostSettlement {
   readonly nanos: number;
   readonly keyId: string | null;
   readonly agentId: string | null;
+  /** The day (UTC) on which the attempt began, and counts. Undefined from a node of an earlier version. */
+  readonly day: string | undefined;
 }
 
 export interface CostLedgerParts {
   readonly time: Time;
-  /** Reads what was spent since a day. */
-  readonly read: (budget: AppliedBudget, since: string) => Promise<number>;
+  /** Reads what was spent in the period that begins on a day. */
+  readonly read: (budget: AppliedBudget, starts: string) => Promise<number>;
   /** Commits that this activation reserves costs. */
   readonly mark: () => Promise<void>;
   /** Reads the open attempts. */
@@ -69,10 +71,12 @@ interface Kept extends CostReservation {
 interface Account {
   budget: AppliedBudget;
   starts: string;
-  spent: number;
+  /** The store's figure. At least this was spent. */
+  stored: number;
   readAtMs: number;
-  settlements: number;
-  settlementsRead: number;
+  /** All settled costs, and those of them that the store's figure certainly includes. */
+  settled: number;
+  settledRead: number;
   reading: Promise<void> | undefined;
   told: 0 | 80 | 100;
   telling: boolean;
@@ -147,14 +151,13 @@ export class CostLedger {
   }
 
   /** The attempt has ended and its row is closed. */
-  settle({ attemptId, nanos, keyId, agentId }: CostSettlement): void {
+  settle({ attemptId, nanos, keyId, agentId, day }: CostSettlement): void {
     if (this.#settled.has(attemptId)) return;
     this.#settled.set(attemptId, true);
     this.#kept.delete(attemptId);
     for (const account of this.#accounts.values()) {
-      if (!covers(account.budget, { keyId, agentId })) continue;
-      account.settlements += 1;
-      account.spent += nanos;
+      if (!covers(account.budget, { keyId, agentId }) || !isWithin(account, day)) continue;
+      account.settled += nanos;
       this.#look(account);
     }
     this.#wake();
@@ -208,14 +211,15 @@ export class CostLedger {
     for (const [index, budget] of claim.budgets.entries()) {
       const account = this.#current(budget);
       if (account === undefined) return { read: budget };
-      const { spent } = account;
-      const isExact = account.settlementsRead === account.settlements;
-      if (spent >= budget.limit && !isExact && !enoughReads) return { read: budget };
       const { sure, all } = this.#reservedOf(budget);
-      if (spent + all < budget.limit) continue;
+      if (mostSpent(account) + all < budget.limit) continue;
+      const spent = account.stored;
+      const spentUp = spent >= budget.limit;
+      // A settlement may be counted twice: only the store's figure refuses.
+      if (!spentUp && !isExact(account) && !enoughReads) return { read: budget };
       const isSure = spent + sure >= budget.limit;
       const refusal: CostReserved = isSure ? { outcome: 'spent', budget: index, spent } : { outcome: 'busy' };
-      return { refusal, spentUp: spent >= budget.limit };
+      return { refusal, spentUp };
     }
     return 'room';
   }
@@ -250,24 +254,22 @@ export class CostLedger {
       account = { ...unread, budget, starts, usedAtMs: time.monotonicMs() };
       this.#accounts.set(name, account);
     }
-    const current = account;
-    apply(budget, current);
-    current.reading ??= this.#readInto(current).finally(() => (current.reading = undefined));
-    return current.reading;
+    apply(budget, account);
+    return this.#readInto(account);
   }
 
-  async #readInto(account: Account): Promise<void> {
+  #readInto(account: Account): Promise<void> {
+    account.reading ??= this.#readNow(account).finally(() => (account.reading = undefined));
+    return account.reading;
+  }
+
+  async #readNow(account: Account): Promise<void> {
     const { time, read } = this.#parts;
     const readAtMs = time.monotonicMs();
-    const before = account.settlements;
-    const earlier = account.spent;
-    const first = account.readAtMs === Number.NEGATIVE_INFINITY;
-    const spent = await read(account.budget, account.starts);
-    // The figure may or may not include settlements during the read; the local sum is complete.
-    if (account.settlements === before) {
-      account.spent = spent;
-      account.settlementsRead = before;
-    } else if (first) account.spent = spent + account.spent - earlier;
+    const { settled } = account;
+    account.stored = await read(account.budget, account.starts);
+    // The figure may or may not include settlements during the read.
+    account.settledRead = settled;
     account.readAtMs = readAtMs;
     this.#look(account);
   }
@@ -315,14 +317,19 @@ export class CostLedger {
     for (const changed of this.#changed.splice(0)) changed();
   }
 
+  /** Tells thresholds that the store's figure has reached. The local sum, which may be too high, only says when to read. */
   #look(account: Account): void {
-    const { budget, spent, told, starts } = account;
-    const percent = spent >= budget.limit ? 100 : spent * 5 >= budget.limit * 4 ? 80 : 0;
-    if (percent <= told || percent === 0 || account.telling) return;
+    const { budget, stored, told, starts } = account;
+    const percent = thresholdOf(budget, stored);
+    if (percent === 0 || percent <= told) {
+      if (thresholdOf(budget, mostSpent(account)) > told) this.#readAlone(account);
+      return;
+    }
+    if (account.telling) return;
     account.telling = true;
     const next = percent === 100 && told === 0 ? 80 : percent;
     this.#parts
-      .onThreshold(budget, starts, next, spent)
+      .onThreshold(budget, starts, next, stored)
       .then(() => {
         if (account.budget.limit === budget.limit) account.told = next;
       })
@@ -332,17 +339,38 @@ export class CostLedger {
         if (account.told === next || account.budget.limit !== budget.limit) this.#look(account);
       });
   }
+
+  /** Beside the calls. A read under way is followed by the next settlement or sweep, if it was too early. */
+  #readAlone(account: Account): void {
+    if (account.reading !== undefined) return;
+    this.#readInto(account).catch((error: unknown) =>
+      this.#parts.report('reading what was spent of a budget', error),
+    );
+  }
 }
 
 const unread = {
-  spent: 0,
+  stored: 0,
   readAtMs: Number.NEGATIVE_INFINITY,
-  settlements: 0,
-  settlementsRead: 0,
+  settled: 0,
+  settledRead: 0,
   reading: undefined,
   told: 0,
   telling: false,
 } as const;
+
+/** The highest possible sum: settlements since the read may be part of the store's figure already. */
+function mostSpent({ stored, settled, settledRead }: Account): number {
+  return stored + settled - settledRead;
+}
+
+function isExact({ settled, settledRead }: Account): boolean {
+  return settled === settledRead;
+}
+
+function thresholdOf({ limit }: AppliedBudget, spent: number): 0 | 80 | 100 {
+  return spent >= limit ? 100 : spent * 5 >= limit * 4 ? 80 : 0;
+}
 
 /** A changed limit has thresholds of its own. */
 function apply(budget: AppliedBudget, account: Account): void {

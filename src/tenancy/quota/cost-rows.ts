@@ -14,7 +14,8 @@ export interface BudgetThreshold {
 
 /** The rows of costs, and who is told of thresholds. */
 export interface CostRows {
-  read(scope: TenantScope, budget: AppliedBudget, since: string): Promise<number>;
+  /** What was spent in the period that begins on a day. */
+  read(scope: TenantScope, budget: AppliedBudget, starts: string): Promise<number>;
   openCosts(scope: TenantScope): Promise<readonly CostReservation[]>;
   /** Once for each threshold of a limit and period, however many processes see it. */
   threshold(scope: TenantScope, starts: string, reached: BudgetThreshold): Promise<void>;
@@ -27,7 +28,8 @@ export function postgresCosts(
   tell: (tx: TenantTransaction, reached: BudgetThreshold) => Promise<() => void>,
 ): CostRows {
   return {
-    read: (scope, { scope: of, id }, since) => readSpent(store, scope, { scope: of, id, since }),
+    read: (scope, { scope: of, id, period }, starts) =>
+      readSpent(store, scope, { scope: of, id, period, starts }),
     openCosts,
     async threshold(scope, starts, reached) {
       const { budget, percent } = reached;
@@ -63,7 +65,7 @@ export function costLedgerOf({ scope, rows, time, report, mark, inherited }: Cos
     report,
     mark,
     inherited,
-    read: (budget, since) => rows.read(scope, budget, since),
+    read: (budget, starts) => rows.read(scope, budget, starts),
     recover: () => rows.openCosts(scope),
     onThreshold: (budget, starts, percent, spent) =>
       rows.threshold(scope, starts, { budget, percent, spent }),

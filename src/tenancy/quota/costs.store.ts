@@ -31,11 +31,16 @@ export async function forgetCosts(tx: TenantTransaction, rowsMax: number): Promi
 /** For a tenant that is being deleted. */
 export const costRemovals: readonly Removal[] = [removalFrom(sql.fragment`spent_costs`)];
 
-/** The costs of the days from `since` on, such as `2026-11-01`, in billionths of a dollar. */
+/** The costs of the period that begins on `starts`, such as `2026-11-01`, in billionths of a dollar. */
 export function readSpent(
   store: Store,
   scope: TenantScope,
-  of: { readonly scope: BudgetScope; readonly id: string; readonly since: string },
+  of: {
+    readonly scope: BudgetScope;
+    readonly id: string;
+    readonly period: Budget['period'];
+    readonly starts: string;
+  },
 ): Promise<number> {
   const those =
     of.scope === 'tenant'
@@ -46,7 +51,8 @@ export function readSpent(
   return store.inTenant(scope, (tx) =>
     tx.oneFirst(sql.type(z.object({ nanos: z.number() }))`
       select coalesce(sum(nanos), 0)::bigint as nanos from spent_costs
-      where tenant_id = ${scope.tenantId} and day >= ${of.since}::date ${those}`),
+      where tenant_id = ${scope.tenantId} and day >= ${of.starts}::date
+        and day < ${of.starts}::date + ${`1 ${of.period}`}::interval ${those}`),
   );
 }
 

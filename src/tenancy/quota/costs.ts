@@ -74,6 +74,7 @@ export class SharedCosts implements Costs {
         nanos: 0,
         keyId: claim.keyId,
         agentId: claim.agentId,
+        day: undefined,
       });
       throw toPlatformError(error) ?? error;
     }

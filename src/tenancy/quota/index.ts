@@ -29,7 +29,7 @@ import type { Reserved } from './token-ledger.js';
 import type { WindowExchange } from './window-exchange.js';
 import { OwnTokens, type Tokens } from './tokens.js';
 
-export { monthOf } from './calendar.js';
+export { dayOf, monthOf } from './calendar.js';
 export { type AppliedBudget, appliedBudget } from './budgets.js';
 export { type CostClaim, type CostReservation, openingMsMax } from './cost-ledger.js';
 export { costRemovals, forgetCosts } from './costs.store.js';

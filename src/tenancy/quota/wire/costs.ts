@@ -91,10 +91,22 @@ export function costReservedFromWire({
   }
 }
 
-export function settlementToWire({ attemptId, nanos, keyId, agentId }: CostSettlement): SettlementMessage {
-  return { attemptId, nanos, keyId: keyId ?? undefined, agentId: agentId ?? undefined };
+export function settlementToWire({
+  attemptId,
+  nanos,
+  keyId,
+  agentId,
+  day,
+}: CostSettlement): SettlementMessage {
+  return { attemptId, nanos, keyId: keyId ?? undefined, agentId: agentId ?? undefined, day };
 }
 
-export function settlementFromWire({ attemptId, nanos, keyId, agentId }: SettlementMessage): CostSettlement {
-  return { attemptId, nanos, keyId: keyId ?? null, agentId: agentId ?? null };
+export function settlementFromWire({
+  attemptId,
+  nanos,
+  keyId,
+  agentId,
+  day,
+}: SettlementMessage): CostSettlement {
+  return { attemptId, nanos, keyId: keyId ?? null, agentId: agentId ?? null, day };
 }

@@ -112,7 +112,7 @@ async function askEverything(t: ExecutionContext, versions: Versions): Promise<v
   const cost = { nanos: 10, withinMs: 60_000, keyId: null, agentId: null, budgets, alreadyAdmitted: false };
   const costly = { ...cost, attemptId: randomUUID() };
   t.like(await quota.reserveCost(scope, costly), { outcome: 'reserved' });
-  quota.settleCost(scope, costly);
+  quota.settleCost(scope, { ...costly, day: '2026-11-21' });
   await quota.flush();
 
   const moving = keyOf(scope, { requestsPerMinute: 10 });

@@ -15,10 +15,19 @@ function build(options: { at?: string; inherited?: boolean; open?: readonly Cost
   const time = new ManualTime(options.at ?? '2026-11-21T10:00:00Z');
   const spentSince = new Map<string, number>();
   const told: string[] = [];
-  const state = { marks: 0, storeIsAway: false };
+  const reported: string[] = [];
+  const state = { marks: 0, reads: 0, storeIsAway: false };
+  let meanwhile = (): void => undefined;
   const ledger = new CostLedger({
     time,
-    read: async ({ scope, id }, since) => spentSince.get(`${scope} ${id} ${since}`) ?? 0,
+    read: async ({ scope, id }, starts) => {
+      state.reads += 1;
+      if (state.storeIsAway) throw new Error('the store is away');
+      const spent = spentSince.get(`${scope} ${id} ${starts}`) ?? 0;
+      await Promise.resolve();
+      meanwhile();
+      return spent;
+    },
     mark: async () => {
       if (state.storeIsAway) throw new Error('the store is away');
       state.marks += 1;
@@ -28,9 +37,11 @@ function build(options: { at?: string; inherited?: boolean; open?: readonly Cost
     onThreshold: async ({ scope }, starts, percent, spent) => {
       told.push(`${scope} ${starts} ${percent}% ${spent}`);
     },
-    report: () => undefined,
+    report: (attempted) => reported.push(attempted),
   });
-  return { time, spentSince, told, state, ledger };
+  /** Sets what happens during each read from now on. */
+  const duringReads = (action: () => void): void => void (meanwhile = action);
+  return { time, spentSince, told, reported, state, ledger, duringReads };
 }
 
 function claim(attemptId: string, changes: Partial<CostClaim> = {}): CostClaim {
@@ -47,7 +58,13 @@ function claim(attemptId: string, changes: Partial<CostClaim> = {}): CostClaim {
   };
 }
 
-const settled = (attemptId: string, nanos: number) => ({ attemptId, nanos, keyId: 'key-1', agentId: null });
+const settled = (attemptId: string, nanos: number, day?: string) => ({
+  attemptId,
+  nanos,
+  keyId: 'key-1',
+  agentId: null,
+  day,
+});
 
 async function ticks(): Promise<void> {
   for (let tick = 0; tick < 5; tick += 1) await new Promise<void>((resolve) => setImmediate(resolve));
@@ -178,32 +195,110 @@ test('without its mark nothing is reserved', async (t) => {
   t.is((await ledger.reserve(claim('a'))).outcome, 'reserved');
 });
 
+/** The row of an attempt is closed, and its settlement arrives. */
+async function closed(built: ReturnType<typeof build>, attemptId: string, nanos: number): Promise<void> {
+  add(built, 'tenant tenant 2026-11-21', nanos);
+  built.ledger.settle(settled(attemptId, nanos));
+  await ticks();
+}
+
+function add({ spentSince }: ReturnType<typeof build>, account: string, nanos: number): void {
+  spentSince.set(account, (spentSince.get(account) ?? 0) + nanos);
+}
+
 test('each threshold is told once', async (t) => {
   const built = build();
   for (const id of ['a', 'b', 'c']) await decided(built, claim(id));
-  built.ledger.settle(settled('a', 79));
+  await closed(built, 'a', 79);
+  t.deepEqual(built.told, []);
+  await closed(built, 'b', 1);
+  await closed(built, 'c', 20);
+  t.deepEqual(built.told, ['tenant 2026-11-21 80% 80', 'tenant 2026-11-21 100% 100']);
+});
+
+test('a cost whose row was read before its settlement arrived refuses no call and reaches no threshold', async (t) => {
+  const built = build();
+  add(built, 'tenant tenant 2026-11-21', 50);
+  await decided(built, claim('a'));
+  add(built, 'tenant tenant 2026-11-21', 20);
+  built.time.advance(1_500);
+  t.is(
+    await decided(built, claim('b', { nanos: 15 })),
+    'spent',
+    '70 spent, and 40 of the same call reserved',
+  );
+  built.ledger.settle(settled('a', 20));
+  await ticks();
+  t.deepEqual(built.told, [], '70 of 100');
+  t.is(await decided(built, claim('c', { nanos: 15 })), 'reserved');
+  // Before the next read, with a reservation that stands between 70 and the limit.
+  built.ledger.settle(settled('c', 5));
+  t.is(await decided(built, claim('d', { nanos: 29 })), 'reserved');
+  built.ledger.settle(settled('unknown', 20));
+  t.is(await decided(built, claim('e')), 'reserved', '70 spent and 29 reserved leave room');
+});
+
+test('a sum that settlements change during each read refuses without calling the budget spent', async (t) => {
+  const built = build();
+  add(built, 'tenant tenant 2026-11-21', 70);
+  await decided(built, claim('a', { nanos: 20 }));
+  let number = 0;
+  built.duringReads(() => built.ledger.settle(settled(`other-${number++}`, 15)));
+  built.time.advance(1_500);
+  t.is(await decided(built, claim('b')), 'busy', '90, or 105 if the store lacks the last one');
+});
+
+test('a cost counts on the day on which its attempt began', async (t) => {
+  const built = build({ at: '2026-11-30T23:59:30Z' });
+  await decided(built, claim('a', { nanos: 90 }));
+  built.time.advance(34_000);
+  t.is(await decided(built, claim('b', { nanos: 15 })), 'reserved', 'reads the new day');
+  const { reads } = built.state;
+  built.ledger.settle(settled('a', 90, '2026-11-30'));
+  await ticks();
+  t.is(built.state.reads, reads, 'the new day has no part of it');
+  t.is(await decided(built, claim('c', { nanos: 20 })), 'reserved');
+  t.deepEqual(built.told, []);
+});
+
+test('a period that is over is told of its own costs, and not of later ones', async (t) => {
+  const built = build({ at: '2026-11-30T23:59:30Z' });
+  const month: AppliedBudget = { ...tenantBudget, period: 'month' };
+  await decided(built, claim('a', { budgets: [tenantBudget, month] }));
+  built.time.advance(34_000);
+  built.ledger.settle(settled('retry of a', 90, '2026-12-01'));
   await ticks();
   t.deepEqual(built.told, []);
-  built.ledger.settle(settled('b', 1));
-  built.ledger.settle(settled('c', 20));
+  add(built, 'tenant tenant 2026-11-30', 85);
+  add(built, 'tenant tenant 2026-11-01', 85);
+  built.ledger.settle(settled('a', 85, '2026-11-30'));
   await ticks();
-  t.deepEqual(built.told, ['tenant 2026-11-21 80% 80', 'tenant 2026-11-21 100% 100']);
+  t.deepEqual(built.told, ['tenant 2026-11-30 80% 85', 'tenant 2026-11-01 80% 85']);
+});
+
+test('a threshold that could not be read is told with the next sweep', async (t) => {
+  const built = build();
+  await decided(built, claim('a'));
+  built.state.storeIsAway = true;
+  await closed(built, 'a', 80);
+  t.deepEqual([built.told, built.reported], [[], ['reading what was spent of a budget']]);
+  built.state.storeIsAway = false;
+  built.ledger.sweep(() => false);
+  await ticks();
+  t.deepEqual(built.told, ['tenant 2026-11-21 80% 80']);
 });
 
 test('a raised budget has thresholds of its own, each told once', async (t) => {
   const built = build();
   await decided(built, claim('a'));
-  built.ledger.settle(settled('a', 100));
-  built.spentSince.set('tenant tenant 2026-11-21', 100);
+  await closed(built, 'a', 100);
   t.is(await decided(built, claim('b')), 'spent');
   t.deepEqual(built.told.splice(0), ['tenant 2026-11-21 80% 100', 'tenant 2026-11-21 100% 100']);
   const budgets = [{ ...tenantBudget, limit: 200 }];
   t.is(await decided(built, claim('c', { budgets })), 'reserved');
   t.is(await decided(built, claim('d', { budgets })), 'reserved');
   t.deepEqual(built.told, [], 'half of the new limit');
-  built.ledger.settle(settled('c', 60));
-  await ticks();
-  built.ledger.settle(settled('d', 40));
-  await ticks();
+  await closed(built, 'c', 60);
+  await closed(built, 'd', 40);
   t.deepEqual(built.told, ['tenant 2026-11-21 80% 160', 'tenant 2026-11-21 100% 200']);
 });

@@ -149,7 +149,13 @@ test('a reservation of costs, its answer and its settlement', (t) => {
       .map(([place, spent]) => ({ outcome: 'spent' as const, budget: place, spent })),
   );
   survives(t, reserved, ReserveCostResponse, costReservedToWire, costReservedFromWire);
-  const settlement = fc.record({ attemptId: text, nanos: amount, keyId: id, agentId: id });
+  const settlement = fc.record({
+    attemptId: text,
+    nanos: amount,
+    keyId: id,
+    agentId: id,
+    day: perhaps(text),
+  });
   survives(t, settlement, CostSettlement, settlementToWire, settlementFromWire);
 });
 
