@@ -149,7 +149,11 @@ export function countOver(parts: QuotaParts): Quota {
     admission: together?.admission ?? counts,
     admitTenantWork: (scope, limits, key) =>
       (together?.admission ?? counts).admitTenantWork(scope, limits, key),
-    monthlyRefusal: (scope, limits) => whenReady(used(scope), (tokensUsed) => usedUp(limits, tokensUsed)),
+    monthlyRefusal: (scope, limits) =>
+      whenReady(
+        residents.get(scope)?.tokens.usedOf(limits.monthlyTokens) ?? usage.used(scope),
+        (tokensUsed) => usedUp(limits, tokensUsed),
+      ),
     reserveTokens: (scope, request) =>
       whenReady(tokens.reserve(scope, request), (reserved) => refusalOf(request.limits, reserved)),
     async reserveCost(scope, claim) {

@@ -86,13 +86,15 @@ export class TokenLedger {
   #heldUntilMs = Number.NEGATIVE_INFINITY;
   #holding: Promise<void> | undefined;
   #month = '';
-  #used: number | undefined;
+  /** The store's figure of the month. At least these are used. */
+  #stored: number | undefined;
   #readAtMs = Number.NEGATIVE_INFINITY;
-  /** All settlements, and those of them that the store's figure certainly includes. */
-  #settlements = 0;
-  #settlementsRead = 0;
+  /** All settled tokens, and those of them that the store's figure certainly includes. */
+  #settledTokens = 0;
+  #settledRead = 0;
   #reading: { readonly month: string; readonly done: Promise<number> } | undefined;
   #waiters: Waiter[] = [];
+  #readsForWaiters = false;
   /** Recently settled attempts, in two generations: a repeat counts nothing. */
   #settled = new Set<string>();
   #settledBefore = new Set<string>();
@@ -132,12 +134,10 @@ export class TokenLedger {
 
   used(): Ready<number> {
     const { time } = this.#parts;
-    const month = monthOf(time.wallMs());
-    if (month !== this.#month) {
-      this.#month = month;
-      this.#used = undefined;
+    const month = this.#turnMonth();
+    if (this.#stored !== undefined && time.monotonicMs() - this.#readAtMs < freshMs) {
+      return this.#mostUsed(this.#stored);
     }
-    if (this.#used !== undefined && time.monotonicMs() - this.#readAtMs < freshMs) return this.#used;
     if (this.#reading?.month !== month) {
       const reading = { month, done: this.#read(month) };
       this.#reading = reading;
@@ -147,6 +147,14 @@ export class TokenLedger {
       reading.done.then(over, over);
     }
     return this.#reading?.done ?? this.used();
+  }
+
+  /** The same, exact if it reaches the limit: a refusal must rest on the store's own figure. */
+  usedOf(limit: number): Ready<number> {
+    return whenReady(this.used(), (used) => {
+      if (used < limit || this.#isSure) return used;
+      return whenReady(this.#readAgain(), (again) => this.#stored ?? again);
+    });
   }
 
   reserve(claim: TokenClaim): Ready<Reserved> {
@@ -165,27 +173,32 @@ export class TokenLedger {
 
   #decide(claim: TokenClaim): Ready<Reserved> {
     if (claim.alreadyAdmitted) return this.#keep(claim);
-    return whenReady(this.used(), (used) => {
-      if (used < claim.monthlyLimit) return this.#take(claim, used);
-      // Settlements since the read may be counted twice; a refusal must rest on the store's own figure.
-      if (this.#settlementsRead === this.#settlements) return { outcome: 'used up', used };
-      this.#readAtMs = Number.NEGATIVE_INFINITY;
-      return whenReady(this.used(), (surely) =>
-        surely >= claim.monthlyLimit ? { outcome: 'used up', used: surely } : this.#take(claim, surely),
-      );
+    return whenReady(this.used(), () => {
+      if (this.#waiters.length === 0) {
+        const answer = this.#answerNow(claim);
+        if (answer !== undefined) return answer;
+      }
+      const waiting = this.#wait(claim);
+      this.#wake();
+      return waiting;
     });
   }
 
-  #take(claim: TokenClaim, used: number): Ready<Reserved> {
-    if (this.#waiters.length === 0 && this.#hasRoom(claim, used)) return this.#keep(claim);
-    return this.#wait(claim);
+  /** Undefined if the call must wait: for the end of another one, or for the store's figure. */
+  #answerNow(claim: TokenClaim): Ready<Reserved> | undefined {
+    this.#turnMonth();
+    const stored = this.#stored;
+    if (stored === undefined) return undefined;
+    // Settlements since the read may be counted twice: only the store's own figure refuses.
+    if (stored >= claim.monthlyLimit) return { outcome: 'used up', used: stored };
+    const hasRoom = this.#mostUsed(stored) + this.reservedTokens < claim.monthlyLimit;
+    return hasRoom ? this.#keep(claim) : undefined;
   }
 
   /** The attempt has ended and its row is closed: its reservation ends, and its used tokens count at once. */
   settle(attemptId: string, reservedBefore: number, tokens: number): void {
     if (this.#isRepeat(attemptId)) return;
-    this.#settlements += 1;
-    if (this.#used !== undefined) this.#used += tokens;
+    this.#settledTokens += tokens;
     const kept = this.#kept.get(attemptId);
     if (kept !== undefined) this.#drop(kept);
     else if (this.#bound !== undefined) this.#bound.tokens = Math.max(0, this.#bound.tokens - reservedBefore);
@@ -234,20 +247,53 @@ export class TokenLedger {
   async #read(month: string): Promise<number> {
     const { time, read } = this.#parts;
     const readAtMs = time.monotonicMs();
-    const settlementsBefore = this.#settlements;
-    const used = await read(month);
-    if (month !== this.#month) return used;
-    // The figure may or may not include a settlement during the read; the local sum is complete.
-    if (this.#used === undefined || this.#settlements === settlementsBefore) {
-      this.#used = used;
-      this.#settlementsRead = settlementsBefore;
-    }
+    const settledBefore = this.#settledTokens;
+    const stored = await read(month);
+    if (month !== this.#month) return stored;
+    // The figure may or may not include a settlement during the read.
+    this.#stored = stored;
+    this.#settledRead = settledBefore;
     this.#readAtMs = readAtMs;
-    return this.#used;
+    return this.#mostUsed(stored);
   }
 
-  #hasRoom({ monthlyLimit }: TokenClaim, used: number): boolean {
-    return used + this.reservedTokens < monthlyLimit;
+  /** Forgets the figure of a month that is over. */
+  #turnMonth(): string {
+    const month = monthOf(this.#parts.time.wallMs());
+    if (month !== this.#month) {
+      this.#month = month;
+      this.#stored = undefined;
+    }
+    return month;
+  }
+
+  /** The highest possible sum: settlements since the read may be part of the store's figure already. */
+  #mostUsed(stored: number): number {
+    return stored + this.#settledTokens - this.#settledRead;
+  }
+
+  /** Every settlement is part of the store's figure. */
+  get #isSure(): boolean {
+    return this.#stored !== undefined && this.#settledRead === this.#settledTokens;
+  }
+
+  #readAgain(): Ready<number> {
+    this.#readAtMs = Number.NEGATIVE_INFINITY;
+    return this.used();
+  }
+
+  /** For the waiting calls, whose room the sum may hide. */
+  async #readForWaiters(): Promise<void> {
+    this.#readsForWaiters = true;
+    try {
+      await this.#readAgain();
+    } catch {
+      // The next settlement or sweep tries again; until then they wait.
+      return;
+    } finally {
+      this.#readsForWaiters = false;
+    }
+    this.#wake();
   }
 
   #keep(claim: TokenClaim): Ready<Reserved> {
@@ -316,13 +362,14 @@ export class TokenLedger {
   /** Wakes waiting calls in their order of arrival, as far as there is room. */
   #wake(): void {
     for (let next = this.#waiters[0]; next !== undefined; next = this.#waiters[0]) {
-      const used = this.#used ?? 0;
       const { claim, timer, resolve } = next;
-      if (used < claim.monthlyLimit && !this.#hasRoom(claim, used)) return;
+      const answer = this.#answerNow(claim);
+      if (answer === undefined) break;
       this.#waiters.shift();
       timer.cancel();
-      resolve(used >= claim.monthlyLimit ? { outcome: 'used up', used } : this.#keep(claim));
+      resolve(answer);
     }
+    if (this.#waiters.length > 0 && !this.#isSure && !this.#readsForWaiters) void this.#readForWaiters();
   }
 
   #boundTokens(): number {

@@ -204,6 +204,8 @@ test('tokens are reserved where the actor lives, and settled ones show at once',
   t.is(await quota.reserveTokens(scope, wish('b')), undefined);
   t.true((await heldOf(scope)) >= 120, 'what is reserved was committed before');
   const third = quota.reserveTokens(scope, wish('c'));
+  // Their rows are closed before they settle.
+  await store.inTenant(scope, (tx) => quota.addTokens(tx, new Date('2026-11-21T10:00:00Z'), 110));
   quota.settleTokens(scope, { attemptId: 'a', reserved: 60, tokens: 70 });
   quota.settleTokens(scope, { attemptId: 'b', reserved: 60, tokens: 40 });
   await quota.flush();

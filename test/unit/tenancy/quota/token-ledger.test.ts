@@ -1,52 +1,10 @@
 // Reservations of a month's tokens: only the arithmetic, with the test's clock and store.
 import test from 'ava';
 import fc from 'fast-check';
-import { type Reserved, TokenLedger, type TokenClaim } from '../../../../src/tenancy/quota/token-ledger.js';
-import { ManualTime } from '../../../support/clocks/manual-time.js';
-
-const minuteMs = 60_000;
-
-function build(options: { at?: string; used?: number; inherited?: { tokens: number; forMs: number } } = {}) {
-  const time = new ManualTime(options.at ?? '2026-11-21T10:00:00Z');
-  const state = { used: options.used ?? 0, reads: 0, held: 0, heldUntilMs: 0, holds: 0, storeIsAway: false };
-  const book = new TokenLedger({
-    time,
-    read: async () => {
-      state.reads += 1;
-      if (state.storeIsAway) throw new Error('the store is away');
-      return state.used;
-    },
-    hold: async (tokens, forMs) => {
-      if (state.storeIsAway) throw new Error('the store is away');
-      state.holds += 1;
-      state.held = tokens;
-      state.heldUntilMs = time.monotonicMs() + forMs;
-    },
-    inherited: options.inherited ?? { tokens: 0, forMs: 0 },
-  });
-  return { time, state, book };
-}
-
-function wish(attemptId: string, changes: Partial<TokenClaim> = {}): TokenClaim {
-  return {
-    attemptId,
-    process: 'node-1',
-    tokens: 40,
-    withinMs: minuteMs,
-    monthlyLimit: 100,
-    alreadyAdmitted: false,
-    ...changes,
-  };
-}
-
-/** The decisions once every earlier request was answered. */
-async function decided(reserved: Reserved | Promise<Reserved>): Promise<Reserved['outcome'] | 'waits'> {
-  const later = new Promise<'waits'>((resolve) => setImmediate(() => setImmediate(() => resolve('waits'))));
-  return Promise.race([Promise.resolve(reserved).then(({ outcome }) => outcome), later]);
-}
+import { decided, ledgerOfTokens, minuteMs, wish } from '../../../support/builders/token-ledgers.js';
 
 test('calls are admitted while used and reserved tokens are below the limit; the next waits for one to end', async (t) => {
-  const { book } = build();
+  const { book } = ledgerOfTokens();
   const all = ['a', 'b', 'c', 'd'].map((id) => book.reserve(wish(id)));
   t.deepEqual(await Promise.all(all.map(decided)), ['reserved', 'reserved', 'reserved', 'waits']);
   t.is(book.reservedTokens, 120, 'the one that crosses is let in whole');
@@ -58,7 +16,7 @@ test('calls are admitted while used and reserved tokens are below the limit; the
 });
 
 test('a waiting call is refused once the month is really used up', async (t) => {
-  const { book, state } = build({ used: 90 });
+  const { book, state } = ledgerOfTokens({ used: 90 });
   const [first, second] = [book.reserve(wish('a')), book.reserve(wish('b'))];
   t.is(await decided(first), 'reserved');
   t.is(await decided(second), 'waits');
@@ -69,7 +27,7 @@ test('a waiting call is refused once the month is really used up', async (t) => 
 });
 
 test('a call that waits too long gets a busy error and reserves nothing', async (t) => {
-  const { book, time } = build();
+  const { book, time } = ledgerOfTokens();
   for (const id of ['a', 'b', 'c']) t.is(await decided(book.reserve(wish(id))), 'reserved');
   const waiting = book.reserve(wish('d'));
   t.is(await decided(waiting), 'waits');
@@ -79,7 +37,7 @@ test('a call that waits too long gets a busy error and reserves nothing', async 
 });
 
 test('a call that waits when the owner ends gets a busy error at once', async (t) => {
-  const { book, time } = build();
+  const { book, time } = ledgerOfTokens();
   for (const id of ['a', 'b', 'c']) t.is(await decided(book.reserve(wish(id))), 'reserved');
   const waiting = book.reserve(wish('d'));
   t.is(await decided(waiting), 'waits');
@@ -89,7 +47,7 @@ test('a call that waits when the owner ends gets a busy error at once', async (t
 });
 
 test('a handed-over reservation that was settled before it arrived does not come back', async (t) => {
-  const { book } = build();
+  const { book } = ledgerOfTokens();
   book.settle('settled', 40, 12);
   const row = { process: 'node-1', tokens: 40, withinMs: minuteMs };
   book.takeOver(
@@ -107,12 +65,12 @@ test('a handed-over reservation that was settled before it arrived does not come
 });
 
 test('already admitted work is admitted whatever is used', async (t) => {
-  const { book } = build({ used: 500 });
+  const { book } = ledgerOfTokens({ used: 500 });
   t.is(await decided(book.reserve(wish('a', { alreadyAdmitted: true }))), 'reserved');
 });
 
 test('a repeated settlement counts once, and a repeated request reserves once', async (t) => {
-  const { book } = build();
+  const { book } = ledgerOfTokens();
   t.is(await decided(book.reserve(wish('a'))), 'reserved');
   t.is(await decided(book.reserve(wish('a'))), 'reserved');
   t.is(book.reservedTokens, 40);
@@ -122,7 +80,7 @@ test('a repeated settlement counts once, and a repeated request reserves once', 
 });
 
 test('a reservation ends at its deadline or with its process, and counts until its row is surely closed', async (t) => {
-  const { book, time } = build();
+  const { book, time } = ledgerOfTokens();
   await book.reserve(wish('a', { withinMs: minuteMs }));
   await book.reserve(wish('b', { withinMs: 10 * minuteMs, process: 'node-2' }));
   book.sweep((process) => process === 'node-3');
@@ -142,7 +100,7 @@ test('a reservation ends at its deadline or with its process, and counts until i
 });
 
 test("the bound of a dead owner's reservations counts until its time, less settled tokens, or until the exact figure", async (t) => {
-  const { book, time } = build({ inherited: { tokens: 95, forMs: minuteMs } });
+  const { book, time } = ledgerOfTokens({ inherited: { tokens: 95, forMs: minuteMs } });
   t.is(book.reservedTokens, 95);
   t.is(await decided(book.reserve(wish('a', { tokens: 10 }))), 'reserved');
   t.is(await decided(book.reserve(wish('b', { tokens: 10 }))), 'waits');
@@ -151,7 +109,7 @@ test("the bound of a dead owner's reservations counts until its time, less settl
   time.advance(minuteMs);
   t.is(book.reservedTokens, 20);
 
-  const told = build({ inherited: { tokens: 1_000, forMs: minuteMs } }).book;
+  const told = ledgerOfTokens({ inherited: { tokens: 1_000, forMs: minuteMs } }).book;
   told.takeOver([{ attemptId: 'x', process: 'node-1', tokens: 30, withinMs: minuteMs }], true);
   t.is(told.reservedTokens, 30);
   told.settle('x', 30, 12);
@@ -159,7 +117,7 @@ test("the bound of a dead owner's reservations counts until its time, less settl
 });
 
 test('open rows replace the bound once every attempt must have its row', async (t) => {
-  const { book, time, state } = build({ inherited: { tokens: 95, forMs: 10 * minuteMs } });
+  const { book, time, state } = ledgerOfTokens({ inherited: { tokens: 95, forMs: 10 * minuteMs } });
   t.is(await decided(book.reserve(wish('a', { tokens: 10 }))), 'reserved');
   t.is(state.held, 95 + 17, 'an owner after this one is left the bound too');
   const waiting = book.reserve(wish('b', { tokens: 10 }));
@@ -184,7 +142,7 @@ test('open rows replace the bound once every attempt must have its row', async (
 });
 
 test('a repeated request for an attempt joins the first, and reserves nothing once it has ended', async (t) => {
-  const { book } = build();
+  const { book } = ledgerOfTokens();
   for (const id of ['a', 'b', 'c']) await book.reserve(wish(id));
   const [waiting, again] = [book.reserve(wish('d')), book.reserve(wish('d'))];
   t.is(await decided(again), 'waits');
@@ -198,7 +156,7 @@ test('a repeated request for an attempt joins the first, and reserves nothing on
 });
 
 test('a month summed in memory is read again before a refusal', async (t) => {
-  const { book, state } = build({ used: 90 });
+  const { book, state } = ledgerOfTokens({ used: 90 });
   await book.reserve(wish('a', { tokens: 5 }));
   // Its row was closed and read with the others before its settlement arrived.
   book.settle('a', 5, 10);
@@ -210,7 +168,7 @@ test('a month summed in memory is read again before a refusal', async (t) => {
 });
 
 test('nothing is reserved beyond the committed hold: an unavailable store admits nobody', async (t) => {
-  const { book, state } = build();
+  const { book, state } = ledgerOfTokens();
   await book.used();
   state.storeIsAway = true;
   await t.throwsAsync(async () => book.reserve(wish('a')), { message: 'the store is away' });
@@ -221,7 +179,7 @@ test('nothing is reserved beyond the committed hold: an unavailable store admits
 });
 
 test('a hold covers many reservations, so that most need no wait', async (t) => {
-  const { book, state } = build();
+  const { book, state } = ledgerOfTokens();
   const large = { monthlyLimit: 1_000_000, tokens: 100 };
   await book.reserve(wish('first', large));
   for (let call = 0; call < 150; call += 1) {
@@ -235,7 +193,7 @@ test('a hold covers many reservations, so that most need no wait', async (t) => 
 });
 
 test('a hold lasts as long as each reservation that it covers', async (t) => {
-  const { book, state, time } = build();
+  const { book, state, time } = ledgerOfTokens();
   const small = { monthlyLimit: 1_000_000, tokens: 1 };
   await book.reserve(wish('short', small));
   t.true(state.held > 2, 'it has room for more tokens');
@@ -248,7 +206,7 @@ test('a hold lasts as long as each reservation that it covers', async (t) => {
 });
 
 test('a call that comes when there is room waits behind those that came before it', async (t) => {
-  const { book, time } = build({ inherited: { tokens: 100, forMs: 5_000 } });
+  const { book, time } = ledgerOfTokens({ inherited: { tokens: 100, forMs: 5_000 } });
   const before = book.reserve(wish('before', { tokens: 100 }));
   t.is(await decided(before), 'waits');
   // The end of the bound makes room, which the waiting call gets with the next sweep.
@@ -261,7 +219,7 @@ test('a call that comes when there is room waits behind those that came before i
 });
 
 test('a new month starts with nothing used', async (t) => {
-  const { book, state, time } = build({ used: 100 });
+  const { book, state, time } = ledgerOfTokens({ used: 100 });
   t.deepEqual(await book.reserve(wish('a')), { outcome: 'used up', used: 100 });
   state.used = 0;
   time.advanceTo('2026-12-01T00:00:00Z');
@@ -269,7 +227,7 @@ test('a new month starts with nothing used', async (t) => {
 });
 
 test('the figure of a month that ended a moment ago refuses nothing', async (t) => {
-  const { book, state, time } = build({ at: '2026-11-30T23:59:59.900Z', used: 100 });
+  const { book, state, time } = ledgerOfTokens({ at: '2026-11-30T23:59:59.900Z', used: 100 });
   t.deepEqual(await book.reserve(wish('a')), { outcome: 'used up', used: 100 });
   state.used = 0;
   time.advance(200);
@@ -289,7 +247,7 @@ test('under any schedule no call exceeds the limit, holds cover reservations, an
   );
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 80 }), async (steps) => {
-      const { book, state, time } = build();
+      const { book, state, time } = ledgerOfTokens();
       const open = new Map<string, number>();
       let largest = 0;
       let isSound = true;
