@@ -1,6 +1,7 @@
 // OpenAI's Responses API, through OpenAI's own unmodified client.
 import test from 'ava';
 import OpenAI from 'openai';
+import { makeParseableTextFormat } from 'openai/lib/parser';
 import type { Response, ResponseInputItem, ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { booksOf, setPlan, sharedNodeWithOpenAi, sumOf } from '../support/clients/direct-calls.js';
 import { eventually } from '../support/clocks/eventually.js';
@@ -152,6 +153,13 @@ test.serial("the client's own helpers read streams, thoughts, tools and structur
     json_schema: { name: 'number', schema: format.schema, strict: true },
   });
   t.deepEqual(parsed.text?.format, format);
+  const refusal = { role: 'assistant', content: null, refusal: 'I will not.' };
+  const refused = { choices: [{ index: 0, message: refusal, finish_reason: 'stop' }] };
+  server.script({ garbage: JSON.stringify(refused) });
+  const parseable = makeParseableTextFormat(format, (text) => JSON.parse(text) as object);
+  const unparsed = await client.responses.parse({ model, input: 'A number', text: { format: parseable } });
+  t.is(unparsed.output_parsed, null);
+  t.like(unparsed.output[0], { content: [{ type: 'refusal', refusal: 'I will not.' }] });
   server.script({ pieces: ['a', 'b'] });
   const final = await client.responses.stream({ model, input: 'Letters' }).finalResponse();
   t.is(final.output_text, 'ab');

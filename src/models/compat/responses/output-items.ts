@@ -1,5 +1,9 @@
 /** Builds the output items of a response from the events of an answer, and tells each step. */
-import type { ResponseOutputText, ResponseReasoningItem } from 'openai/resources/responses/responses';
+import type {
+  ResponseOutputRefusal,
+  ResponseOutputText,
+  ResponseReasoningItem,
+} from 'openai/resources/responses/responses';
 import { type LlmEvent, type Origin, packSignature } from '../../../llm/index.js';
 import { redactedMark } from './input-items.js';
 import type { OutputItem } from './response-object.js';
@@ -7,10 +11,17 @@ import type { OutputItem } from './response-object.js';
 /** Tells a step of an item. */
 export type Tell = (type: string, fields: Readonly<Record<string, unknown>>) => void;
 
+type MessagePart = ResponseOutputText | ResponseOutputRefusal;
+
 interface OpenItem {
   readonly at: number;
   readonly id: string;
   text: string;
+}
+/** `text` is that of the part that is open. */
+interface OpenMessage extends OpenItem {
+  readonly parts: MessagePart[];
+  kind: MessagePart['type'] | undefined;
 }
 interface OpenCall extends OpenItem {
   readonly callId: string;
@@ -35,7 +46,7 @@ export class OutputItems {
   /** The signed thoughts, whether the signatures leave or not. */
   readonly #signed: ResponseReasoningItem[] = [];
   readonly #calls = new Map<number, OpenCall>();
-  #message: OpenItem | undefined;
+  #message: OpenMessage | undefined;
   #thought: OpenThought | undefined;
 
   constructor(ids: string, origin: Origin, sendsSignatures: boolean, tell: Tell) {
@@ -58,7 +69,7 @@ export class OutputItems {
   add(event: LlmEvent): void {
     switch (event.type) {
       case 'content':
-        return this.#addText(event.text);
+        return this.#addText(event.text, event.refusal === true ? 'refusal' : 'output_text');
       case 'thinking':
         return this.#addThought(event.text);
       case 'thinking_end':
@@ -93,17 +104,18 @@ export class OutputItems {
     this.#tell('response.output_item.done', { output_index: at, item });
   }
 
-  #addText(text: string): void {
+  #addText(text: string, kind: MessagePart['type']): void {
     if (text === '') return;
     const message = this.#message ?? this.#startMessage();
+    if (message.kind !== kind) this.#startPart(message, kind);
     message.text += text;
-    const place = { item_id: message.id, output_index: message.at, content_index: 0 };
-    this.#tell('response.output_text.delta', { ...place, delta: text, logprobs: [] });
+    const delta = kind === 'refusal' ? { delta: text } : { delta: text, logprobs: [] };
+    this.#tell(`response.${kind}.delta`, { ...placeOf(message), ...delta });
   }
 
-  #startMessage(): OpenItem {
+  #startMessage(): OpenMessage {
     this.#closeOpen();
-    const message = this.#begin('msg');
+    const message: OpenMessage = { ...this.#begin('msg'), parts: [], kind: undefined };
     this.#message = message;
     this.#added(message, {
       id: message.id,
@@ -112,20 +124,33 @@ export class OutputItems {
       content: [],
       role: 'assistant',
     });
-    const place = { item_id: message.id, output_index: message.at, content_index: 0 };
-    this.#tell('response.content_part.added', { ...place, part: textOf('') });
     return message;
+  }
+
+  #startPart(message: OpenMessage, kind: MessagePart['type']): void {
+    this.#closePart(message);
+    message.kind = kind;
+    this.#tell('response.content_part.added', { ...placeOf(message), part: partOf(kind, '') });
+  }
+
+  #closePart(message: OpenMessage): void {
+    const { kind, text } = message;
+    if (kind === undefined) return;
+    const place = placeOf(message);
+    const whole = kind === 'refusal' ? { refusal: text } : { text, logprobs: [] };
+    const part = partOf(kind, text);
+    this.#tell(`response.${kind}.done`, { ...place, ...whole });
+    this.#tell('response.content_part.done', { ...place, part });
+    message.parts.push(part);
+    message.text = '';
   }
 
   #closeMessage(): void {
     const message = this.#message;
     if (message === undefined) return;
     this.#message = undefined;
-    const { id, at, text } = message;
-    const place = { item_id: id, output_index: at, content_index: 0 };
-    this.#tell('response.output_text.done', { ...place, text, logprobs: [] });
-    this.#tell('response.content_part.done', { ...place, part: textOf(text) });
-    const content = [textOf(text)];
+    this.#closePart(message);
+    const { id, parts: content } = message;
     this.#done(message, { id, type: 'message', status: 'completed', content, role: 'assistant' });
   }
 
@@ -210,7 +235,13 @@ export class OutputItems {
   }
 }
 
-function textOf(text: string): ResponseOutputText {
+/** Of the part that is open. */
+function placeOf({ id, at, parts }: OpenMessage) {
+  return { item_id: id, output_index: at, content_index: parts.length };
+}
+
+function partOf(kind: MessagePart['type'], text: string): MessagePart {
+  if (kind === 'refusal') return { type: 'refusal', refusal: text };
   return { type: 'output_text', annotations: [], logprobs: [], text };
 }
 

@@ -86,6 +86,51 @@ test('signed thoughts that left packed come back to their maker', (t) => {
   t.deepEqual(other.request.messages, [{ role: 'user', content: [{ type: 'text', text: 'x' }] }]);
 });
 
+test("a refusal is a part of its own, with OpenAI's events", (t) => {
+  const frames = framesFor({});
+  const events: readonly LlmEvent[] = [
+    { type: 'content', text: 'Well' },
+    { type: 'content', text: 'I will ', refusal: true },
+    { type: 'content', text: 'not.', refusal: true },
+    { type: 'stop', reason: 'refusal', raw: 'stop' },
+  ];
+  const text = frames.write(events) + frames.end();
+  t.deepEqual(typesOf(text).slice(2), [
+    'response.output_item.added',
+    'response.content_part.added',
+    'response.output_text.delta',
+    'response.output_text.done',
+    'response.content_part.done',
+    'response.content_part.added',
+    'response.refusal.delta',
+    'response.refusal.delta',
+    'response.refusal.done',
+    'response.content_part.done',
+    'response.output_item.done',
+    'response.completed',
+  ]);
+  const item = 'item_id":"msg_abc0000","output_index":0,"content_index"';
+  t.true(text.includes(`"${item}:0,"text":"Well","logprobs":[]}`), text);
+  t.true(text.includes(`"${item}:1,"delta":"not."}`), text);
+  t.true(text.includes(`"${item}:1,"refusal":"I will not."}`), text);
+  const { output } = frames.response;
+  t.like(output[0], {
+    type: 'message',
+    content: [
+      { type: 'output_text', annotations: [], logprobs: [], text: 'Well' },
+      { type: 'refusal', refusal: 'I will not.' },
+    ],
+  });
+  const { request } = callOf(
+    fromResponsesRequest({ model: origin.model, input: [...output, { role: 'user', content: 'x' }] }),
+    [],
+  );
+  t.deepEqual(request.messages[0], {
+    role: 'assistant',
+    content: [{ type: 'text', text: 'WellI will not.' }],
+  });
+});
+
 test('an answer that was cut off is incomplete, and names the reason', (t) => {
   for (const [reason, named] of [
     ['length', 'max_output_tokens'],
