@@ -2,6 +2,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import test, { type ExecutionContext } from 'ava';
 import OpenAI from 'openai';
+import { makeParseableResponseFormat } from 'openai/lib/parser';
 import { pinOf } from '../../../src/llm/index.js';
 import { unpackSignature, packSignature } from '../../../src/llm/packed-signature.js';
 import { AnthropicServer } from '../../support/servers/vendors/anthropic-server.js';
@@ -143,11 +144,24 @@ test("a refusal comes in the field that OpenAI's client reads", async (t) => {
   const chunk = (delta: object, finish_reason: string | null = null): string =>
     sse({ id: 'x', object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason }] });
   const pieces = [chunk({ role: 'assistant' }), chunk({ refusal: 'I will ' }), chunk({ refusal: 'not.' })];
-  vendor.script({ garbage: [...pieces, chunk({}, 'stop'), sse('[DONE]')].join('') });
+  const refused = { garbage: [...pieces, chunk({}, 'stop'), sse('[DONE]')].join('') };
+  vendor.script(refused, refused, {
+    garbage: [...pieces, chunk({}, 'content_filter'), sse('[DONE]')].join(''),
+  });
   const asked = { model: 'm', messages: [{ role: 'user' as const, content: 'x' }] };
-  const final = await client.chat.completions.stream(asked).finalChatCompletion();
-  t.is(final.choices[0]?.message.refusal, 'I will not.');
-  t.falsy(final.choices[0]?.message.content);
+  const format = makeParseableResponseFormat(
+    { type: 'json_schema', json_schema: { name: 'n', schema: { type: 'object' } } },
+    (text) => JSON.parse(text) as object,
+  );
+  for (const body of [asked, { ...asked, response_format: format }]) {
+    const final = await client.chat.completions.stream(body).finalChatCompletion();
+    t.is(final.choices[0]?.message.refusal, 'I will not.');
+    t.falsy(final.choices[0]?.message.content);
+    t.is(final.choices[0]?.finish_reason, 'stop');
+    t.is(final.choices[0]?.message.parsed, null);
+  }
+  const filtered = await client.chat.completions.stream(asked).finalChatCompletion();
+  t.is(filtered.choices[0]?.finish_reason, 'content_filter', 'what the vendor filters stays so');
 });
 
 test('a signed thought survives the round trip, bound to its vendor', async (t) => {

@@ -15,6 +15,8 @@ export class ChatFrames {
   readonly #beforeText: string;
   readonly #afterText: string;
   #begun = false;
+  /** The answer is a refusal in OpenAI's field for it, which its clients expect with the finish reason `stop`. */
+  #refused = false;
   #usage: Usage = zeroUsage;
   /** Leaves with the next chunk. */
   #extra: Extra | undefined;
@@ -46,7 +48,10 @@ export class ChatFrames {
   #frame(event: LlmEvent): string {
     switch (event.type) {
       case 'content':
-        if (event.refusal === true) return this.#delta({ refusal: event.text });
+        if (event.refusal === true) {
+          this.#refused = true;
+          return this.#delta({ refusal: event.text });
+        }
         if (this.#begun && this.#extra === undefined)
           return this.#beforeText + JSON.stringify(event.text) + this.#afterText;
         return this.#delta({ content: event.text });
@@ -71,7 +76,10 @@ export class ChatFrames {
         this.#usage = event.usage;
         return '';
       case 'stop':
-        return this.#chunk({}, chatFinishReason(event.reason));
+        return this.#chunk(
+          {},
+          this.#refused && event.reason === 'refusal' ? 'stop' : chatFinishReason(event.reason),
+        );
       default:
         return '';
     }
