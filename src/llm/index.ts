@@ -46,7 +46,14 @@ export { planTargets, type CallPlan, type Credential, type Keyring, type Target 
 export type { CallTime } from './transport/call-time.js';
 export { VendorPools } from './transport/pools.js';
 export { addUsage, inputTokens, outputTokens, totalTokens, zeroUsage, type Usage } from './usage.js';
-export { refusesKey, VendorError, withoutSecret, type Clock, type FailureClass } from './vendor-error.js';
+export {
+  isFinal,
+  refusesKey,
+  VendorError,
+  withoutSecret,
+  type Clock,
+  type FailureClass,
+} from './vendor-error.js';
 export type { VendorAdapter } from './vendor.js';
 export { adaptersByVendor, defaultBaseUrls } from './vendors.js';
 export { argumentsObject, isRecord } from './reply-json.js';

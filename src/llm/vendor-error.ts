@@ -41,6 +41,13 @@ export function refusesKey(failure: FailureClass): boolean {
   return failure === 'credential' || failure === 'exhausted' || failure === 'model_refused';
 }
 
+/** The same request would fail again: it is refused itself, or every key that may pay for it is. */
+export function isFinal(failure: FailureClass): boolean {
+  return (
+    refusesKey(failure) || failure === 'request' || failure === 'context_overflow' || failure === 'policy'
+  );
+}
+
 /** `turn`: the deadline of the work that the call is a part of. */
 export type Clock = 'first_signal' | 'idle' | 'call' | 'turn';
 

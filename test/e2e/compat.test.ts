@@ -249,6 +249,34 @@ test.serial('paths and methods that do not exist are refused in the form of thei
   t.is((await asked('PUT', '/v1/chat/completions')).json.error.type, 'invalid_request_error');
 });
 
+test.serial('what a vendor refuses for good is asked once, by clients that retry as they come', async (t) => {
+  const node = await shared.tenant(t);
+  const { baseUrl } = node.node;
+  const { api_key: apiKey } = node.bootstrap;
+  const model = 'openai.gpt-4.1-mini';
+  const ofOpenAi = new OpenAI({ apiKey, baseURL: `${baseUrl}/v1` });
+  const ofAnthropic = new Anthropic({ apiKey, baseURL: baseUrl });
+  const ask = [
+    () => ofOpenAi.chat.completions.create({ model, messages: question }),
+    () => ofOpenAi.chat.completions.create({ model, messages: question, stream: true }),
+    () => ofOpenAi.responses.create({ model, input: 'Hello there' }),
+    () => ofOpenAi.embeddings.create({ model: 'openai.text-embedding-3-small', input: 'Hello there' }),
+    () => ofAnthropic.messages.create({ model, messages: question, max_tokens: 9 }),
+  ];
+  for (const each of ask) {
+    server.clearScripts();
+    server.script({ status: 400, message: 'the value is wrong' });
+    const before = server.requests.length;
+    const refused = await t.throwsAsync(each);
+    t.true(refused instanceof OpenAI.APIError || refused instanceof Anthropic.APIError);
+    t.like(refused, { status: 502 });
+    t.is(server.requests.length, before + 1);
+  }
+  server.script({ status: 503, headers: { 'x-should-retry': 'false' } });
+  const answer = await ofOpenAi.chat.completions.create({ model, messages: question });
+  t.is(answer.choices[0]?.message.content, 'Hello world', 'a vendor that is away is asked again');
+});
+
 test.serial('refusals have the dialect of the endpoint and the code of the platform', async (t) => {
   const node = await shared.tenant(t);
   const stranger = new OpenAI({

@@ -1,5 +1,8 @@
 import { PlatformError } from '../../kernel/errors.js';
-import type { VendorError } from '../../llm/index.js';
+import { isFinal, type VendorError } from '../../llm/index.js';
+
+/** The clients of OpenAI and Anthropic repeat a 502 twice, each time counted, unless they are told. */
+const noRetry = { 'X-Should-Retry': 'false' };
 
 /** Turns a vendor's failure into the caller's error: its reason, scrubbed and bounded, and when to retry. */
 export function platformFailure(error: VendorError | undefined): PlatformError {
@@ -25,7 +28,11 @@ export function platformFailure(error: VendorError | undefined): PlatformError {
         ? new PlatformError('provider_unavailable', { details, retryAfterSeconds, cause: error })
         : new PlatformError('provider_error', { details, cause: error });
     default:
-      return new PlatformError('provider_error', { details, cause: error });
+      return new PlatformError('provider_error', {
+        details,
+        headers: isFinal(error.failure) ? noRetry : {},
+        cause: error,
+      });
   }
 }
 

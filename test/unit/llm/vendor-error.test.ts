@@ -258,3 +258,12 @@ test('callers see provider errors by kind, with the reason and the vendor', (t) 
   t.deepEqual(seen('transport'), ['provider_error', 502, 'why', undefined]);
   t.deepEqual(seen('timeout'), ['provider_timeout', 504, 'why', undefined]);
 });
+
+test('what fails again tells clients not to ask again', (t) => {
+  const isLast = (failure: FailureClass): boolean =>
+    platformFailure(new VendorError(failure, 'why', { vendor: 'openai' })).headers['X-Should-Retry'] ===
+    'false';
+  const last = ['request', 'context_overflow', 'policy', 'credential', 'exhausted', 'model_refused'] as const;
+  const passing = ['overload', 'transport', 'nonsense', 'rate', 'timeout', 'unavailable'] as const;
+  t.deepEqual([last.filter(isLast), passing.filter(isLast)], [[...last], []]);
+});
