@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import pg from 'pg';
+import { ask } from '../support/clients/direct-calls.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { startTestNode } from '../support/servers/node.js';
 import { runProgram } from '../support/servers/program.js';
@@ -59,7 +60,9 @@ test('the commands do what the endpoints do, in force on running nodes', async (
     /as owner/,
   );
   await eventually(async () => (await readdir(`${node.dataDir}/outbox`)).length > 0);
-  t.regex(await troupe('usage', '--group-by', 'model'), /calls/);
+  const asked = await ask(node, { model: 'sim.echo', query: 'hello' });
+  t.is(asked.status, 200, asked.text);
+  t.regex(await troupe('usage', '--group-by', 'model'), /calls[^]*^sim\.echo /m);
   t.regex(await troupe('vault', 'rotate', '--tenant', id), /new data key/);
   t.regex(await troupe('tenants', 'delete', made, '--confirm', 'By command'), /is being deleted/);
   t.is(JSON.parse(await troupe('tenants', 'show', made)).status, 'deleting');

@@ -17,7 +17,7 @@ export type InstallationTotals = z.output<typeof totals>;
 
 const keys = {
   tenant: sql.fragment`f.tenant_id::text`,
-  model: sql.fragment`f.provider || '.' || f.model`,
+  model: sql.fragment`f.model`,
   day: sql.fragment`to_char(f.at at time zone 'UTC', 'YYYY-MM-DD')`,
 } as const satisfies Record<InstallationGroup, unknown>;
 
@@ -33,10 +33,10 @@ export function installationTotals(
   const at = (moment: Date) => sql.fragment`${moment.toISOString()}::timestamptz`;
   return tx.any(sql.type(totals)`
     with facts as (
-      select tenant_id, hour as at, provider, model, calls, input_tokens, output_tokens, cost from call_hours
+      select tenant_id, hour as at, model, calls, input_tokens, output_tokens, cost from call_hours
       where hour >= ${at(hours.from)} and hour < ${at(hours.to)} and calls > 0
       union all
-      select tenant_id, started_at, provider, model, 1, input_tokens, output_tokens, cost::numeric from calls
+      select tenant_id, started_at, model, 1, input_tokens, output_tokens, cost::numeric from calls
       where (started_at >= ${at(from)} and started_at < ${at(hours.from)})
         or (started_at >= ${at(hours.to)} and started_at < ${at(to)})
     )

@@ -84,6 +84,6 @@ test('sums of any range are those of the rows, and whole hours need no row', asy
   const kept = await totals(at('10:00:00'), at('13:00:00'), 'model');
   t.deepEqual(
     kept.map(({ key, calls }) => [key, calls]),
-    [['sim.sim.echo', (times.length - 1) * 2]],
+    [['sim.echo', (times.length - 1) * 2]],
   );
 });
