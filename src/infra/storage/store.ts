@@ -13,6 +13,8 @@ export type TransactionOptions = {
    * than query (send, count, notify) must set 0, or do the rest after the transaction.
    */
   readonly retriesMax?: number;
+  /** All queries see the rows of one moment, and none writes. Otherwise each sees those of its own beginning. */
+  readonly ofOneMoment?: boolean;
 };
 
 export type Store = {
@@ -102,10 +104,14 @@ async function transact<Result>(
   handler: (session: Session) => Promise<Result>,
 ): Promise<Result> {
   return pool.use(share, async (session) => {
+    const beginning =
+      options?.ofOneMoment === true
+        ? 'start transaction isolation level repeatable read read only; '
+        : 'start transaction; ';
     let retriesLeft = options?.retriesMax ?? retriesMaxDefault;
     for (;;) {
       try {
-        return await attempt(session, entering, handler);
+        return await attempt(session, beginning + entering, handler);
       } catch (error) {
         const lost = error instanceof StoreError && error.failure === 'conflict';
         if (!lost || retriesLeft === 0) throw error;
@@ -117,11 +123,11 @@ async function transact<Result>(
 
 async function attempt<Result>(
   session: Session,
-  entering: string,
+  beginning: string,
   handler: (session: Session) => Promise<Result>,
 ): Promise<Result> {
   // One message, so that role and tenant need no extra round trip.
-  await session.query(`start transaction; ${entering}`);
+  await session.query(beginning);
   let result: Result;
   try {
     result = await handler(session);

@@ -11,7 +11,7 @@ import {
 } from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import { momentText, partsOf, reportRange } from '../telemetry/index.js';
-import { usageDays, usageGroups, usageTotals } from '../usage/index.js';
+import { usageByDay, usageGroups, type UsageReport, usageTotals } from '../usage/index.js';
 import { labelsOf, type Names } from './labels.js';
 
 export interface BillingOperationParts {
@@ -99,12 +99,11 @@ export function billingOperations({ store, time, names }: BillingOperationParts)
       handle: async ({ caller: { scope }, query }) => {
         const range = reportRange(query, time.wallMs(), daysDefault);
         const parts = { ...range, ...partsOf(range) };
-        const { total, groups, days } = await store.inTenant(scope, async (tx) => {
-          const report = await usageTotals(scope, tx, parts, query.group_by);
-          if (query.by_day !== true) return { ...report, days: undefined };
-          const costliest = report.groups.slice(0, groupsByDayMax).map(({ key }) => key);
-          return { ...report, days: await usageDays(scope, tx, parts, query.group_by, costliest) };
-        });
+        const wanted = { group: query.group_by, groupsMax: groupsByDayMax };
+        const report: UsageReport = await (query.by_day === true
+          ? usageByDay(store, scope, parts, wanted)
+          : store.inTenant(scope, (tx) => usageTotals(scope, tx, parts, query.group_by)));
+        const { total, groups, days } = report;
         const labelOf = await labelsOf(
           names,
           scope,

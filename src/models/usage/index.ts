@@ -13,7 +13,7 @@ export {
 } from './installation.store.js';
 export {
   type UsageDay,
-  usageDays,
+  usageByDay,
   usageGroups,
   type UsageGroup,
   type UsageReport,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import { sql, type TenantTransaction } from '../../infra/storage/index.js';
+import { type Store, sql, type TenantTransaction } from '../../infra/storage/index.js';
 
 export const usageGroups = ['day', 'agent', 'model', 'key', 'user', 'source', 'payer'] as const;
 export type UsageGroup = (typeof usageGroups)[number];
@@ -20,6 +20,8 @@ export type UsageDay = UsageTotals & { readonly day: string };
 export interface UsageReport {
   readonly total: UsageTotals;
   readonly groups: readonly (UsageTotals & { readonly key: string })[];
+  /** Of the costliest groups, by their key. */
+  readonly days?: ReadonlyMap<string, readonly UsageDay[]>;
 }
 
 const nobody = '00000000-0000-0000-0000-000000000000';
@@ -67,8 +69,26 @@ export async function usageTotals(
   };
 }
 
-/** The same sums of some of the groups, day by day; a day (UTC) without calls has none. */
-export async function usageDays(
+/** The same, and the sums of the costliest groups day by day, which add up to those of the groups. */
+export function usageByDay(
+  store: Store,
+  scope: TenantScope,
+  range: UsageRange,
+  { group, groupsMax }: { readonly group: UsageGroup; readonly groupsMax: number },
+): Promise<UsageReport> {
+  return store.inTenant(
+    scope,
+    async (tx) => {
+      const report = await usageTotals(scope, tx, range, group);
+      const costliest = report.groups.slice(0, groupsMax).map(({ key }) => key);
+      return { ...report, days: await usageDays(scope, tx, range, group, costliest) };
+    },
+    { ofOneMoment: true },
+  );
+}
+
+/** A day (UTC) without calls has no sums. */
+async function usageDays(
   scope: TenantScope,
   tx: TenantTransaction,
   range: UsageRange,
