@@ -3,12 +3,12 @@
  * models may be asked), the month's quota (only if the platform pays), and the ledger (before and after each attempt).
  */
 import { type Ready, whenReady } from '../../kernel/ready.js';
-import type { PlatformError } from '../../kernel/errors.js';
 import type { TenantLimits } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import {
   addUsage,
   type CallOutcome,
+  type CatalogueModel,
   CircuitBreakers,
   costOf,
   type Credential,
@@ -16,7 +16,6 @@ import {
   KeyLoads,
   type ModelKind,
   Observations,
-  refusesKey,
   type Routing,
   runCall,
   type StopReason,
@@ -42,7 +41,7 @@ import { modelsMeant } from './closest-models.js';
 import type { Answer } from './stored-reply.js';
 import type { OwnKeys } from './tenant-keys.js';
 import type { VendorAccess } from './vendor-access.js';
-import { platformFailure } from './platform-failure.js';
+import { refusalOf } from './platform-failure.js';
 
 export interface ModelCallParts {
   readonly access: VendorAccess;
@@ -112,6 +111,8 @@ export interface CallStart {
   (): RunningCall;
   /** The models that the caller's API key may ask for; null: all. */
   readonly allowedModels: readonly string[] | null;
+  /** The model that is asked first: for a name the one that it means. */
+  readonly first?: Pick<CatalogueModel, 'id' | 'name'> | undefined;
 }
 
 /** The fields of a running call that change while it runs. */
@@ -157,7 +158,8 @@ export class ModelCalls {
         };
         return call;
       };
-      return Object.assign(start, { allowedModels: chosen.allowedModels });
+      const first = chosen.plan.targets[0]?.model;
+      return Object.assign(start, { allowedModels: chosen.allowedModels, first });
     });
   }
 
@@ -345,14 +347,6 @@ function budgetsOf(
     budgets.push(appliedBudget('agent', agentId, agentBudget));
   if (limits.budget !== undefined) budgets.push(appliedBudget('tenant', scope.tenantId, limits.budget));
   return budgets;
-}
-
-function refusalOf({ error, attempts }: CallOutcome, { tierRefusalOf }: ChosenTargets): PlatformError {
-  const last = attempts.at(-1);
-  const ownKeyRefused = error !== undefined && refusesKey(error.failure) && last?.payer === 'tenant';
-  const tierRefusal = ownKeyRefused ? tierRefusalOf(last.target.model) : undefined;
-  if (tierRefusal !== undefined) return tierRefusal;
-  return platformFailure(error);
 }
 
 function spentIn({ attempts }: CallOutcome): RunningCall['spent'] {

@@ -102,7 +102,7 @@ export function callOperations({
         ? prepared()
         : new FittingCall({ calls, fit }, order, schemaFormatOf(format), prepared());
     const call = mayRepeat(body, headers['cache-control'])
-      ? await cache.serve(answerKey(order, prepared.allowedModels), leaving, begin, (answer) =>
+      ? await cache.serve(answerKey(order, prepared), leaving, begin, (answer) =>
           calls.recordHit(order, answer, startedAtMs),
         )
       : begin();

@@ -1,8 +1,18 @@
 import { PlatformError } from '../../kernel/errors.js';
-import { isFinal, type VendorError } from '../../llm/index.js';
+import { type CallOutcome, isFinal, refusesKey, type VendorError } from '../../llm/index.js';
+import type { ChosenTargets } from './choose-targets.js';
 
 /** The clients of OpenAI and Anthropic repeat a 502 twice, each time counted, unless they are told. */
 const noRetry = { 'X-Should-Retry': 'false' };
+
+/** Why a call has no answer. An own key that is refused leaves the platform's, which the plan's tiers may exclude. */
+export function refusalOf({ error, attempts }: CallOutcome, { tierRefusalOf }: ChosenTargets): PlatformError {
+  const last = attempts.at(-1);
+  const ownKeyRefused = error !== undefined && refusesKey(error.failure) && last?.payer === 'tenant';
+  const tierRefusal = ownKeyRefused ? tierRefusalOf(last.target.model) : undefined;
+  if (tierRefusal !== undefined) return tierRefusal;
+  return platformFailure(error);
+}
 
 /** Turns a vendor's failure into the caller's error: its reason, scrubbed and bounded, and when to retry. */
 export function platformFailure(error: VendorError | undefined): PlatformError {

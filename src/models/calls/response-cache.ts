@@ -11,20 +11,21 @@ import type { Hear, LlmEvent } from '../../llm/index.js';
 import type { AnswerStore } from './reply-store.js';
 import type { CallOrder } from './call-order.js';
 import { type Answer, keptUsage } from './stored-reply.js';
-import type { RunningCall, ServedCall } from './model-calls.js';
+import type { CallStart, RunningCall, ServedCall } from './model-calls.js';
 
 /**
- * The cache key of a call. Streaming does not matter. For an automatic choice of the model the plan and the models of the
- * caller's API key are parts of it: the answer of a model that the caller may not use is not served.
+ * The cache key of a call. Streaming does not matter. A name stands for the model that it means now: answers outlive a
+ * restart with another alias. For an automatic choice of the model the plan and the models of the caller's API key are
+ * parts of it. So the answer of a model that the caller may not use is not served.
  */
 export function answerKey(
   { scope, limits, model, provider, request }: CallOrder,
-  allowedModels: readonly string[] | null,
+  { allowedModels, first }: Pick<CallStart, 'allowedModels' | 'first'>,
 ): string {
   const { stream: _stream, ...asked } = request;
-  const meant = modelMeantBy(limits, model);
   const allowed = allowedModels === null ? [] : [[...allowedModels].sort()];
-  const named = meant === 'auto' ? ['auto', limits.plan, ...allowed] : [meant];
+  const meant = modelMeantBy(limits, model);
+  const named = meant === 'auto' ? ['auto', limits.plan, ...allowed] : [first?.id ?? meant, first?.name];
   // Direct calls build their requests in one field order, so equal requests have equal texts.
   const canonical = JSON.stringify([scope.tenantId, named, provider ?? null, asked]);
   return createHash('sha256').update(canonical).digest('base64url');

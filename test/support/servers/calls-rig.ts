@@ -29,6 +29,8 @@ export interface CallsRig {
 export interface CallsRigOptions {
   readonly databaseUrl: string;
   readonly vendors: AccessSettings['vendors'];
+  /** The operator's names of models. */
+  readonly aliases?: AccessSettings['aliases'];
   readonly time?: Time;
   readonly processId?: string;
   /** Opens the tenants' own keys; absent: nobody has one. */
@@ -49,7 +51,7 @@ export async function startCalls(options: CallsRigOptions): Promise<CallsRig> {
   });
   const ledger = new Ledger({ ...platform, rows: ledgerRows(store) });
   const calls = createCalls(platform, {
-    access: vendorAccess({ vendors, compatible: [], models: [], sim: true }),
+    access: vendorAccess({ vendors, compatible: [], models: [], aliases: options.aliases ?? {}, sim: true }),
     vault: options.vault ?? noVault,
     quota,
     ledger,
