@@ -41,11 +41,16 @@ export function refusesKey(failure: FailureClass): boolean {
   return failure === 'credential' || failure === 'exhausted' || failure === 'model_refused';
 }
 
-/** The same request would fail again: it is refused itself, or every key that may pay for it is. */
+const finalClasses: ReadonlySet<FailureClass> = new Set([
+  'request',
+  'context_overflow',
+  'policy',
+  'too_large',
+]);
+
+/** The same request would fail again: it is refused itself, its answer is too large, or every key that may pay is refused. */
 export function isFinal(failure: FailureClass): boolean {
-  return (
-    refusesKey(failure) || failure === 'request' || failure === 'context_overflow' || failure === 'policy'
-  );
+  return refusesKey(failure) || finalClasses.has(failure);
 }
 
 /** `turn`: the deadline of the work that the call is a part of. */

@@ -263,7 +263,8 @@ test('what fails again tells clients not to ask again', (t) => {
   const isLast = (failure: FailureClass): boolean =>
     platformFailure(new VendorError(failure, 'why', { vendor: 'openai' })).headers['X-Should-Retry'] ===
     'false';
-  const last = ['request', 'context_overflow', 'policy', 'credential', 'exhausted', 'model_refused'] as const;
+  const keys = ['credential', 'exhausted', 'model_refused'] as const;
+  const last = ['request', 'context_overflow', 'policy', 'too_large', ...keys] as const;
   const passing = ['overload', 'transport', 'nonsense', 'rate', 'timeout', 'unavailable'] as const;
   t.deepEqual([last.filter(isLast), passing.filter(isLast)], [[...last], []]);
 });
