@@ -25,3 +25,31 @@ export async function recordChange(tx: Transaction, change: Omit<Change, 'number
       select record_change(${change.topic}, ${change.tenantId}, ${change.subject}) as number`,
   );
 }
+
+/**
+ * The same for several changes, in one statement. Others wait for the longer the more there are, so a caller whose
+ * number of changes has no small bound announces something that covers them, or works in parts.
+ */
+export function recordChanges(
+  tx: Transaction,
+  changes: readonly Omit<Change, 'number'>[],
+): Promise<number | undefined> {
+  return tx
+    .oneFirst(
+      sql.type(z.object({ number: z.number().nullable() }))`
+        select record_changes(
+          ${sql.array(
+            changes.map(({ topic }) => topic),
+            'text',
+          )},
+          ${sql.array(
+            changes.map(({ tenantId }) => tenantId),
+            'uuid',
+          )},
+          ${sql.array(
+            changes.map(({ subject }) => subject),
+            'text',
+          )}) as number`,
+    )
+    .then((number) => number ?? undefined);
+}

@@ -18,7 +18,7 @@ export {
 export { connectTimeoutOf } from './connection.js';
 export { openChangeFeed } from './change-feed.js';
 export type { ChangeFeed, ChangeFeedOptions, ChangeSubscriber } from './change-feed.js';
-export { recordChange } from './changes.js';
+export { recordChange, recordChanges } from './changes.js';
 export type { Change } from './changes.js';
 export {
   EmbeddedPostgresError,

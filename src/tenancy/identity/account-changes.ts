@@ -43,7 +43,7 @@ export function createAccountChanges(dependencies: {
           action: 'user.password-changed',
           details: { sign_ins_ended: ended.length },
         });
-        return announceFamiliesEnded(tx, ended);
+        return announceFamiliesEnded(tx, user.id, ended);
       });
       await settled(changes, change);
     },

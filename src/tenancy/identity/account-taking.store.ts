@@ -47,18 +47,3 @@ export async function removeOtherMembers(
   );
   return rows.map(({ id }) => id);
 }
-
-/** Announces many changes of one kind in one statement: a tenant may have thousands of keys. */
-export async function announceAll(
-  tx: DirectoryTransaction,
-  topic: string,
-  tenantId: string,
-  subjects: readonly string[],
-): Promise<void> {
-  if (subjects.length === 0) return;
-  await tx.query(
-    sql.unsafe`
-      select record_change(${topic}, ${tenantId}, subject)
-      from unnest(${sql.array([...subjects], 'text')}) as changed (subject)`,
-  );
-}

@@ -1,8 +1,8 @@
 import { recordAudit } from '../audit/index.js';
 import type { DirectoryTransaction, TenantTransaction } from '../../infra/storage/index.js';
 import { addressProved, auditAccount } from './account-audit.js';
-import { announceAll, leaveTenant, lockTenantsOf, removeOtherMembers } from './account-taking.store.js';
-import { announceMemberships, announceUser, topics } from './changes.js';
+import { leaveTenant, lockTenantsOf, removeOtherMembers } from './account-taking.store.js';
+import { type AccessLost, announceAccessLost, announceMemberships, announceUser } from './changes.js';
 import { endFamiliesOfUser } from './token-families.store.js';
 import { markEmailVerified, removePassword } from './users.store.js';
 
@@ -13,15 +13,8 @@ import { markEmailVerified, removePassword } from './users.store.js';
 export interface EndAccess {
   revokeKeys(tx: DirectoryTransaction, tenantId: string, at: Date): Promise<readonly string[]>;
   cancelInvites(tx: DirectoryTransaction, tenantId: string, at: Date): Promise<readonly string[]>;
-  /** Revokes the keys that this user made in the tenant of the transaction. */
-  revokeKeysOf(tx: TenantTransaction, userId: string, at: Date): Promise<readonly string[]>;
-}
-
-/** The changes of one tenant that all nodes must receive. */
-interface ChangesOfTenant {
-  readonly tenantId: string;
-  readonly membersGone: readonly string[];
-  readonly keysRevoked: readonly string[];
+  /** Revokes keys that this user made in the tenant of the transaction, at most `max`. */
+  revokeKeysOf(tx: TenantTransaction, userId: string, at: Date, max: number): Promise<readonly string[]>;
 }
 
 const reason = 'the owner of the address signed in for the first time';
@@ -42,22 +35,19 @@ export async function giveToOwnerOfAddress(
   await markEmailVerified(tx, userId, now);
   await endFamiliesOfUser(tx, userId, 'address-proved', now);
   await auditAccount(tx, userId, { action: 'user.taken-over', details: { reason }, changes: addressProved });
-  const changes: ChangesOfTenant[] = [];
+  const lost: AccessLost[] = [];
   for (const { tenant_id: tenantId, has_other_owner: isShared } of await lockTenantsOf(tx, userId)) {
-    changes.push(
+    lost.push(
       isShared ? await leave(tx, tenantId, userId) : await clear(tx, tenantId, userId, { now, endAccess }),
     );
   }
   // Last, since recording a change blocks all other transactions that record one until the commit.
-  for (const { tenantId, membersGone, keysRevoked } of changes) {
-    await announceAll(tx, topics.membership, tenantId, membersGone);
-    await announceAll(tx, topics.revokedKey, tenantId, keysRevoked);
-  }
+  await announceAccessLost(tx, lost);
   await announceMemberships(tx, userId);
   return announceUser(tx, userId);
 }
 
-async function leave(tx: DirectoryTransaction, tenantId: string, userId: string): Promise<ChangesOfTenant> {
+async function leave(tx: DirectoryTransaction, tenantId: string, userId: string): Promise<AccessLost> {
   await leaveTenant(tx, tenantId, userId);
   await recordAudit(tx, {
     tenantId,
@@ -66,7 +56,7 @@ async function leave(tx: DirectoryTransaction, tenantId: string, userId: string)
     subject: `user:${userId}`,
     details: { reason },
   });
-  return { tenantId, membersGone: [userId], keysRevoked: [] };
+  return { tenantId, members: [userId], keys: [], isAll: false };
 }
 
 /** Leaves the account as the tenant's only member. */
@@ -75,9 +65,9 @@ async function clear(
   tenantId: string,
   userId: string,
   { now, endAccess }: { readonly now: Date; readonly endAccess: EndAccess },
-): Promise<ChangesOfTenant> {
-  const membersGone = await removeOtherMembers(tx, tenantId, userId);
-  const keysRevoked = await endAccess.revokeKeys(tx, tenantId, now);
+): Promise<AccessLost> {
+  const members = await removeOtherMembers(tx, tenantId, userId);
+  const keys = await endAccess.revokeKeys(tx, tenantId, now);
   const invitesCancelled = await endAccess.cancelInvites(tx, tenantId, now);
   await recordAudit(tx, {
     tenantId,
@@ -86,10 +76,10 @@ async function clear(
     subject: `tenant:${tenantId}`,
     details: {
       reason,
-      members_removed: membersGone,
-      keys_revoked: keysRevoked,
+      members_removed: members,
+      keys_revoked: keys,
       invites_cancelled: invitesCancelled,
     },
   });
-  return { tenantId, membersGone, keysRevoked };
+  return { tenantId, members, keys, isAll: true };
 }

@@ -1,11 +1,12 @@
-import { z } from 'zod';
 import {
+  type Change,
   type ChangeFeed,
   type DirectoryTransaction,
   recordChange,
-  sql,
+  recordChanges,
   type Transaction,
 } from '../../infra/storage/index.js';
+import { tenantIdsOf } from './memberships.store.js';
 
 /** The topics of changes to values that nodes cache. */
 export const topics = {
@@ -33,16 +34,22 @@ export function announceUser(tx: Transaction, userId: string): Promise<number> {
   return recordChange(tx, { topic: topics.user, tenantId: null, subject: userId });
 }
 
-export async function announceFamiliesEnded(
+/** Up to so many changes of one kind are announced each by itself; above it, by a change that covers them. */
+const announcedEachMax = 100;
+
+/**
+ * Announces the end of sign-ins of one user. Many are announced as a change of the user: nodes then look all sign-ins
+ * of the user up again, and the streams of one that stays are cut, too.
+ */
+export function announceFamiliesEnded(
   tx: DirectoryTransaction,
+  userId: string,
   familyIds: readonly string[],
 ): Promise<number | undefined> {
-  return lastOf(
-    await tx.any(
-      sql.type(numbered)`
-        select record_change(${topics.family}, null, family) as number
-        from unnest(${sql.array([...familyIds], 'text')}) as ended (family)`,
-    ),
+  if (familyIds.length > announcedEachMax) return announceUser(tx, userId);
+  return recordChanges(
+    tx,
+    familyIds.map((subject) => ({ topic: topics.family, tenantId: null, subject })),
   );
 }
 
@@ -51,44 +58,64 @@ export async function announceMemberships(
   tx: DirectoryTransaction,
   userId: string,
 ): Promise<number | undefined> {
-  return lastOf(
-    await tx.any(
-      sql.type(numbered)`
-        select record_change(${topics.membership}, tenant_id, user_id::text) as number
-        from memberships where user_id = ${userId}`,
-    ),
-  );
+  return announceMembershipsEnded(tx, userId, await tenantIdsOf(tx, userId));
 }
 
-export async function announceMembershipsEnded(
+export function announceMembershipsEnded(
   tx: DirectoryTransaction,
   userId: string,
   tenantIds: readonly string[],
 ): Promise<number | undefined> {
-  return lastOf(
-    await tx.any(
-      sql.type(numbered)`
-        select record_change(${topics.membership}, tenant, ${userId}) as number
-        from unnest(${sql.array([...tenantIds], 'uuid')}) as left_tenant (tenant)`,
-    ),
+  return recordChanges(
+    tx,
+    tenantIds.map((tenantId) => ({ topic: topics.membership, tenantId, subject: userId })),
   );
 }
 
-const numbered = z.object({ number: z.number() });
+/** Which members and keys of a tenant have ended. */
+export interface AccessLost {
+  readonly tenantId: string;
+  readonly members: readonly string[];
+  readonly keys: readonly string[];
+  /** Nobody else has access to the tenant. */
+  readonly isAll: boolean;
+}
 
-function lastOf(rows: readonly z.output<typeof numbered>[]): number | undefined {
-  return rows.reduce<number | undefined>(
-    (last, { number }) => (last === undefined || number > last ? number : last),
-    undefined,
+/**
+ * Announces that members and keys of tenants have ended. If all access of a tenant has, and it was much, the tenant is
+ * announced as at a suspension: nodes read it again, and cut its streams and turns.
+ */
+export function announceAccessLost(
+  tx: DirectoryTransaction,
+  lost: readonly AccessLost[],
+): Promise<number | undefined> {
+  return recordChanges(tx, lost.flatMap(changesOf));
+}
+
+function changesOf({ tenantId, members, keys, isAll }: AccessLost): readonly Omit<Change, 'number'>[] {
+  if (isAll && members.length + keys.length > announcedEachMax) {
+    return [topics.tenant, topics.suspendedTenant].map((topic) => ({ topic, tenantId, subject: tenantId }));
+  }
+  return [
+    ...members.map((subject) => ({ topic: topics.membership, tenantId, subject })),
+    ...keys.map((subject) => ({ topic: topics.revokedKey, tenantId, subject })),
+  ];
+}
+
+/** Announces that keys of one tenant were revoked. The caller bounds their number. */
+export function announceKeysRevoked(
+  tx: Transaction,
+  tenantId: string,
+  keyIds: readonly string[],
+): Promise<number | undefined> {
+  return recordChanges(
+    tx,
+    keyIds.map((subject) => ({ topic: topics.revokedKey, tenantId, subject })),
   );
 }
 
 export function announceMembership(tx: Transaction, tenantId: string, userId: string): Promise<number> {
   return recordChange(tx, { topic: topics.membership, tenantId, subject: userId });
-}
-
-export function announceKeyRevoked(tx: Transaction, tenantId: string, keyId: string): Promise<number> {
-  return recordChange(tx, { topic: topics.revokedKey, tenantId, subject: keyId });
 }
 
 export function announceTenant(tx: Transaction, tenantId: string): Promise<number> {

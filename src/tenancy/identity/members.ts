@@ -4,7 +4,7 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { ChangeFeed, Store, TenantTransaction } from '../../infra/storage/index.js';
 import type { EndAccess } from './account-taking.js';
-import { announceKeyRevoked, announceMembership, settled } from './changes.js';
+import { announceKeysRevoked, announceMembership, settled } from './changes.js';
 import {
   countOwners,
   deleteMember,
@@ -34,6 +34,12 @@ export interface MemberChange {
   readonly external_id?: string | null | undefined;
 }
 
+/**
+ * Every change of the platform waits while a transaction records the end of keys, so one records so many at most.
+ * A member with more is removed in the last of several transactions; if it fails, the request can be repeated.
+ */
+const keysAtOnce = 500;
+
 export function createMembers(dependencies: {
   readonly store: Store;
   readonly changes: ChangeFeed;
@@ -60,6 +66,47 @@ export function createMembers(dependencies: {
       });
     }
     return { target, callersRole };
+  }
+
+  /** Removes the member, or revokes as many of the member's keys as one transaction may, if there are more. */
+  async function removeOrRevoke(
+    tx: TenantTransaction,
+    caller: TenantCaller,
+    userId: string,
+    revokeKeys: boolean,
+  ): Promise<{ readonly revoked: number; readonly isRemoved: boolean; readonly number: number | undefined }> {
+    const { tenantId } = caller.scope;
+    const { target } = await underLock(tx, caller, userId);
+    if (target.role === 'owner') await refuseLastOwner(tx);
+    const at = new Date(nowMs());
+    const keys = revokeKeys ? await endAccess.revokeKeysOf(tx, userId, at, keysAtOnce) : [];
+    const entry = { tenantId, actor: actorOf(caller) };
+    if (keys.length === keysAtOnce) {
+      await recordAudit(tx, {
+        ...entry,
+        action: 'member.keys-revoked',
+        subject: `tenant:${tenantId}`,
+        details: { user: userId, keys_revoked: keys },
+      });
+      return {
+        revoked: keys.length,
+        isRemoved: false,
+        number: await announceKeysRevoked(tx, tenantId, keys),
+      };
+    }
+    await deleteMember(tx, userId);
+    await recordAudit(tx, {
+      ...entry,
+      action: 'member.removed',
+      subject: `user:${userId}`,
+      details: { role: target.role, ...(revokeKeys ? { keys_revoked: keys } : {}) },
+    });
+    await announceKeysRevoked(tx, tenantId, keys);
+    return {
+      revoked: keys.length,
+      isRemoved: true,
+      number: await announceMembership(tx, tenantId, userId),
+    };
   }
 
   return {
@@ -101,23 +148,13 @@ export function createMembers(dependencies: {
 
     async remove(caller, userId, revokeKeys) {
       const { scope } = caller;
-      const { number, revoked } = await store.inTenant(scope, async (tx) => {
-        const { target } = await underLock(tx, caller, userId);
-        if (target.role === 'owner') await refuseLastOwner(tx);
-        await deleteMember(tx, userId);
-        const keys = revokeKeys ? await endAccess.revokeKeysOf(tx, userId, new Date(nowMs())) : [];
-        await recordAudit(tx, {
-          tenantId: scope.tenantId,
-          actor: actorOf(caller),
-          action: 'member.removed',
-          subject: `user:${userId}`,
-          details: { role: target.role, ...(revokeKeys ? { keys_revoked: keys } : {}) },
-        });
-        for (const key of keys) await announceKeyRevoked(tx, scope.tenantId, key);
-        return { revoked: keys.length, number: await announceMembership(tx, scope.tenantId, userId) };
-      });
-      await settled(changes, number);
-      return revoked;
+      for (let revoked = 0; ;) {
+        const step = await store.inTenant(scope, (tx) => removeOrRevoke(tx, caller, userId, revokeKeys));
+        revoked += step.revoked;
+        if (!step.isRemoved) continue;
+        await settled(changes, step.number);
+        return revoked;
+      }
     },
   };
 }

@@ -211,16 +211,20 @@ export async function revokeAllKeys(
   return rows.map(({ id }) => id);
 }
 
-/** Revokes the keys that the user made in the tenant and returns their ids. The caller announces them. */
+/** Revokes at most `max` keys that the user made in the tenant and returns their ids. The caller announces them. */
 export async function revokeKeysOf(
   tx: TenantTransaction,
   userId: string,
   at: Date,
+  max: number,
 ): Promise<readonly string[]> {
+  const { tenantId } = tx.scope;
   const rows = await tx.any(
     sql.type(z.object({ id: z.string() }))`
       update api_keys set revoked_at = ${sql.timestamp(at)}
-      where tenant_id = ${tx.scope.tenantId} and created_by = ${`user:${userId}`} and revoked_at is null
+      where tenant_id = ${tenantId} and revoked_at is null and id in (
+        select id from api_keys
+        where tenant_id = ${tenantId} and created_by = ${`user:${userId}`} and revoked_at is null limit ${max})
       returning id`,
   );
   return rows.map(({ id }) => id);

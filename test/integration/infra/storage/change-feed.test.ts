@@ -5,7 +5,12 @@ import type { ExecutionContext } from 'ava';
 import pg from 'pg';
 import { systemRandom, systemTime } from '../../../../cluster/index.js';
 import { tenantScope } from '../../../../src/kernel/tenant-scope.js';
-import { openChangeFeed, openStore, recordChange } from '../../../../src/infra/storage/index.js';
+import {
+  openChangeFeed,
+  openStore,
+  recordChange,
+  recordChanges,
+} from '../../../../src/infra/storage/index.js';
 import type { Change, ChangeFeed, Store } from '../../../../src/infra/storage/index.js';
 import { createDatabase } from '../../../support/database/database.js';
 import type { TestDatabase } from '../../../support/database/database.js';
@@ -62,6 +67,32 @@ test('a change reaches every node, and only subscribers of its topic', async (t)
     t.deepEqual(heard, { changes: [{ number: 2, topic: 'key', tenantId, subject: 'a key' }], dropped: 0 });
     t.is(feed.position, 2);
   }
+});
+
+test('changes that are recorded together get numbers of their own, in their order', async (t) => {
+  const { database, store } = await platform(t);
+  const { feed, heard } = await node(t, database.url);
+  const tenantId = randomUUID();
+  const subjects = Array.from({ length: 1_200 }, (_, index) => String(index));
+  await record(store, 'before');
+  const number = await store.directory(async (tx) => {
+    t.is(await recordChanges(tx, []), undefined);
+    return recordChanges(
+      tx,
+      subjects.map((subject) => ({ topic: 'key', tenantId: subject === '0' ? null : tenantId, subject })),
+    );
+  });
+  t.is(number, 1_201);
+  t.true(await feed.reached(await record(store, 'after'), 10_000));
+  t.is(heard.dropped, 0);
+  t.deepEqual(
+    heard.changes.map(({ number: of, subject, tenantId: about }) => [of, subject, about]),
+    ['before', ...subjects, 'after'].map((subject, index) => [
+      index + 1,
+      subject,
+      index < 2 || subject === 'after' ? null : tenantId,
+    ]),
+  );
 });
 
 test('changes of many concurrent transactions arrive in the order of their numbers, none missing', async (t) => {

@@ -154,6 +154,44 @@ test("in the account's tenants no key, invitation or other member remains", asyn
   t.is((await me(accomplice.token)).status, 200, 'the account of whoever was removed is untouched');
 });
 
+test('a tenant with many keys is announced as a whole, and each key is revoked', async (t) => {
+  const attacker = await registerPerson(node.api);
+  const { id, tenantId } = attacker;
+  t.is((await createKey(attacker)).status, 201);
+  await node.store.inTenant((await node.identity.membershipOf(id, tenantId)).scope, async (tx) => {
+    await tx.query(
+      sql.typeAlias('nothing')`
+        insert into api_keys (tenant_id, id, hash, prefix, suffix, name, role, rate_limit_per_minute, created_by,
+          created_at)
+        select ${tenantId}, gen_random_uuid(), sha256(('taken ' || n)::bytea), 'svc_live_', 'abcd', 'a key', 'member',
+          60, ${`user:${id}`}, now()
+        from generate_series(1, 200) as n`,
+    );
+    await tx.query(
+      sql.typeAlias('nothing')`
+        insert into api_key_use (tenant_id, key_id) select tenant_id, id from api_keys
+        where tenant_id = ${tenantId} on conflict do nothing`,
+    );
+  });
+  const token = await tokenOf(attacker.email);
+  t.is((await me(token)).status, 200);
+  const statuses = (await statusesOfKeys(token, tenantId)) as string[];
+  t.is(statuses.length, 201);
+  t.true(statuses.every((status) => status === 'revoked'));
+  const topics = await node.store.directory((tx) =>
+    tx.any(
+      sql.type(z.object({ topic: z.string() }))`
+        select topic from changes where about_tenant = ${tenantId} and number > (
+          select max(number) from changes where topic = 'membership' and about_tenant = ${tenantId}) - 3
+        order by number`,
+    ),
+  );
+  t.deepEqual(
+    topics.map(({ topic }) => topic),
+    ['tenant', 'tenant-suspended', 'membership'],
+  );
+});
+
 test('a tenant with another owner is left to that owner', async (t) => {
   const first = await registerPerson(node.api);
   const other = await joined(first, 'owner');
