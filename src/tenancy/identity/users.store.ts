@@ -116,12 +116,15 @@ export async function setPassword(
   );
 }
 
-/** Records of others name the user, so the row stays, without what tells who it was. The address is free again. */
+/**
+ * Records of others name the user, so the row stays, without what tells who it was. The address is free again. In its
+ * place comes one that nobody can have registered before, as a known id would let them.
+ */
 export async function markDeleted(tx: DirectoryTransaction, userId: string, at: Date): Promise<void> {
   await tx.query(
     sql.typeAlias('nothing')`
-      update users set email = ${`${userId}@deleted.invalid`}, name = ${deletedUserName}, password_hash = null,
-        email_verified_at = null, disabled_at = coalesce(disabled_at, ${sql.timestamp(at)}),
+      update users set email = gen_random_uuid()::text || '@deleted.invalid', name = ${deletedUserName},
+        password_hash = null, email_verified_at = null, disabled_at = coalesce(disabled_at, ${sql.timestamp(at)}),
         deleted_at = ${sql.timestamp(at)}
       where id = ${userId}`,
   );

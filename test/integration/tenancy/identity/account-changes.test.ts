@@ -104,6 +104,16 @@ test.serial('signing out everywhere ends every token of the user on every node',
   t.is((await login({ email: person.email, password: person.password })).status, 200);
 });
 
+test.serial('nobody can take the address that a deleted account would get', async (t) => {
+  const person = await registerPerson(node.api);
+  await addMember(node, person.tenantId, 'owner');
+  const squatted = { email: `${person.id}@deleted.invalid`, password: 'correct horse battery' };
+  t.is((await node.api.post('/api/auth/register', squatted)).status, 201);
+  const removed = await remove(person);
+  t.is(removed.status, 200, removed.text);
+  t.is((await login({ email: person.email, password: person.password })).at('error'), 'invalid_credentials');
+});
+
 test.serial(
   'an account is deleted with its password, and not while a tenant would lose its last owner',
   async (t) => {
