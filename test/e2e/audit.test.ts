@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { linkTo, mailsOf } from '../support/builders/account-mails.js';
 import { makeTenant, type TestTenant } from '../support/builders/tenants.js';
@@ -74,6 +75,24 @@ test('an operation that changes something leaves one entry, with the request and
   const [role] = await entries('?action=members.update');
   t.deepEqual(role.changes, { role: { old: 'member', new: 'editor' } });
   t.is(role.target.id, tenant.users.member.userId);
+});
+
+test('a refused attempt on a user names the user only to the tenants of that user', async (t) => {
+  const { node, tenant, entries } = await placeOf(t);
+  const stranger = (await makeTenant(node)).users.owner.userId;
+  const { member, editor } = tenant.users;
+  for (const id of [stranger, randomUUID(), editor.userId]) {
+    const { status } = await node.client.call('PATCH', `/api/tenants/${tenant.tenantId}/members/${id}`, {
+      token: member.token,
+      body: { role: 'member' },
+    });
+    t.is(status, 403);
+  }
+  const [ofEditor, ofNobody, ofStranger] = await entries('?action=members.update');
+  t.deepEqual(ofEditor.target, { kind: 'user', id: editor.userId, name: editor.email.split('@')[0] });
+  t.is(ofStranger.target.id, stranger);
+  t.is(ofStranger.target.name, null);
+  t.is(ofNobody.target.name, null, 'nor whether there is such a user');
 });
 
 test('what had no entry before has one: control, cancel, erasure, manual messages, schemas', async (t) => {

@@ -13,7 +13,12 @@ import { findPromised, forgetAccepted } from '../../automation/index.js';
 import { createEgress, systemRecords } from '../../infra/egress/index.js';
 import { Spans, TenantLabels } from '../../infra/diagnostics/index.js';
 import { createExpressions } from '../../infra/expressions/index.js';
-import { createIdentity, identityTopics, namesOfUsers } from '../../tenancy/identity/index.js';
+import {
+  createIdentity,
+  identityTopics,
+  namesOfMembers,
+  namesOfUsers,
+} from '../../tenancy/identity/index.js';
 import { cancelAllInvites, createInvites, hasPendingInvite } from '../../tenancy/invites/index.js';
 import { createKeys, namesOfKeys, revokeAllKeys, revokeKeysOf, roleNow } from '../../tenancy/keys/index.js';
 import { KeptRequests } from '../../http/idempotency/index.js';
@@ -121,6 +126,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
 
   const audit = createAudit(platform, {
     users: (ids) => platform.store.directory((tx) => namesOfUsers(tx, ids)),
+    members: (scope, ids) => platform.store.inTenant(scope, (tx) => namesOfMembers(tx, ids)),
     keys: (scope, ids) => platform.store.inTenant(scope, (tx) => namesOfKeys(tx, ids)),
   });
 

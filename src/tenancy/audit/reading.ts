@@ -8,6 +8,8 @@ import { named } from '../../http/operations/index.js';
 /** The names of users and keys, from their owners. */
 export interface Names {
   readonly users: (ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+  /** Of users who belong to the tenant. */
+  readonly members: (scope: TenantScope, ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
   readonly keys: (scope: TenantScope, ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 }
 
@@ -44,41 +46,50 @@ export class AuditReading {
 
   /** With the names that actors and targets have now: an entry outlives the name of a deleted user. */
   async entries(scope: TenantScope, rows: readonly EntryRow[]): Promise<readonly Entry[]> {
-    const things = rows.flatMap(({ actor, subject }) => [thingFrom(actor), thingFrom(subject)]);
-    const idsOf = (kind: string): readonly string[] => [
-      ...new Set(
-        things.flatMap((one) => (one.kind === kind && one.id !== null && isUuid(one.id) ? [one.id] : [])),
-      ),
-    ];
-    const [userIds, keyIds] = [idsOf('user'), idsOf('key')];
-    const [users, keys] = await Promise.all([
-      userIds.length === 0 ? new Map<string, string>() : this.#names.users(userIds),
-      keyIds.length === 0 ? new Map<string, string>() : this.#names.keys(scope, keyIds),
+    const attempts = rows.filter(({ outcome }) => outcome === 'refused');
+    const acts = rows.filter(({ outcome }) => outcome === 'done');
+    const known = [...rows.map(({ actor }) => actor), ...acts.map(({ subject }) => subject)];
+    const attempted = attempts.map(({ subject }) => subject);
+    const [users, members, keys] = await Promise.all([
+      namesOf('user', known, this.#names.users),
+      // Whoever was refused wrote the id of the target: it may be that of a user of other tenants.
+      namesOf('user', attempted, (ids) => this.#names.members(scope, ids)),
+      namesOf('key', [...known, ...attempted], (ids) => this.#names.keys(scope, ids)),
     ]);
-    return rows.map((row) => entryFrom(row, users, keys));
+    return rows.map((row) => entryFrom(row, { users, members, keys }));
   }
 }
 
 type NamesById = ReadonlyMap<string, string>;
 
-function entryFrom(row: EntryRow, users: NamesById, keys: NamesById): Entry {
+async function namesOf(
+  kind: string,
+  subjects: readonly string[],
+  find: (ids: readonly string[]) => Promise<NamesById>,
+): Promise<NamesById> {
+  const things = subjects.map(thingFrom);
+  const ids = things.flatMap((one) =>
+    one.kind === kind && one.id !== null && isUuid(one.id) ? [one.id] : [],
+  );
+  return ids.length === 0 ? new Map() : find([...new Set(ids)]);
+}
+
+function entryFrom(row: EntryRow, names: Readonly<Record<'users' | 'members' | 'keys', NamesById>>): Entry {
   const actor = thingFrom(row.actor);
   const target = thingFrom(row.subject);
   const kind = kinds.find((one) => one === actor.kind) ?? 'system';
-  const nameOf = ({ kind: of, id }: Thing): string | undefined =>
-    id === null
-      ? undefined
-      : of === 'user'
-        ? (users.get(id) ?? 'deleted user')
-        : of === 'key'
-          ? keys.get(id)
-          : undefined;
+  const nameOf = ({ kind: of, id }: Thing, isKnown: boolean): string | undefined => {
+    if (id === null) return undefined;
+    if (of === 'key') return names.keys.get(id);
+    if (of !== 'user') return undefined;
+    return isKnown ? (names.users.get(id) ?? 'deleted user') : names.members.get(id);
+  };
   return {
     id: row.id,
     at: row.recorded_at.toISOString(),
-    actor: { kind, id: actor.id, name: nameOf(actor) ?? actor.id ?? actor.kind },
+    actor: { kind, id: actor.id, name: nameOf(actor, true) ?? actor.id ?? actor.kind },
     action: row.action,
-    target: { ...target, name: nameOf(target) ?? row.target_name },
+    target: { ...target, name: nameOf(target, row.outcome === 'done') ?? row.target_name },
     address: row.address,
     request_id: row.request_id,
     changes: row.changes,

@@ -41,7 +41,7 @@ export { examineIssuer } from './outside-issuer.js';
 /** The change topics for subjects that react to the end of sign-ins and to changes of memberships and plans. */
 export { settled, topics as identityTopics } from './changes.js';
 export { displayName, emailAddress, emailKeyOf, givenPassword, newPassword } from './fields.js';
-export { nameOf, namesOfUsers, signedInShape, type SignedIn } from './shapes.js';
+export { nameOf, namesOfMembers, namesOfUsers, signedInShape, type SignedIn } from './shapes.js';
 export { deletedUserName, type UserRow } from './users.store.js';
 export { findMemberBy, isMemberAddress, namesInDirectory, namesOf, ownerMails } from './members.store.js';
 export { accountPage } from './account-page.js';

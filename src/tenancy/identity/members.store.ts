@@ -54,6 +54,20 @@ export function findMember(tx: TenantTransaction, userId: string): Promise<Membe
   );
 }
 
+const shownMember = z.object({ id: z.string(), name: z.string().nullable(), email: z.string() });
+
+/** Those of the users who belong to the tenant. */
+export function findMembersAmong(
+  tx: TenantTransaction,
+  userIds: readonly string[],
+): Promise<readonly z.output<typeof shownMember>[]> {
+  return tx.any(
+    sql.type(shownMember)`
+      select u.id, u.name, u.email from memberships m join users u on u.id = m.user_id
+      where m.tenant_id = ${tx.scope.tenantId} and m.user_id = any(${sql.array([...userIds], 'uuid')})`,
+  );
+}
+
 /** The addresses of the tenant's owners; with `verifiedOnly` those that their owners have verified. */
 export async function ownerMails(tx: TenantTransaction, verifiedOnly: boolean): Promise<readonly string[]> {
   const told = verifiedOnly ? sql.fragment`u.email_verified_at is not null` : sql.fragment`true`;

@@ -4,9 +4,9 @@ import { modelAliases } from '../../kernel/model-aliases.js';
 import { retentionOf, retentionShape } from '../../kernel/retention.js';
 import { roles } from '../../kernel/caller.js';
 import { named, oneShape } from '../../http/operations/index.js';
-import type { DirectoryTransaction } from '../../infra/storage/index.js';
+import type { DirectoryTransaction, TenantTransaction } from '../../infra/storage/index.js';
 import { plans, tenantSettings } from '../../kernel/plans/index.js';
-import type { MemberRow } from './members.store.js';
+import { findMembersAmong, type MemberRow } from './members.store.js';
 import type { OwnTenantRow, TenantRow } from './tenants.store.js';
 import { findNames, type UserRow } from './users.store.js';
 
@@ -147,6 +147,14 @@ export async function namesOfUsers(
   if (userIds.length === 0) return new Map();
   const rows = await findNames(tx, userIds);
   return new Map(rows.map((row) => [row.id, nameOf(row)]));
+}
+
+/** The names of those users who belong to the tenant. */
+export async function namesOfMembers(
+  tx: TenantTransaction,
+  userIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  return new Map((await findMembersAmong(tx, userIds)).map((row) => [row.id, nameOf(row)]));
 }
 
 /** The name to show for a user. */
