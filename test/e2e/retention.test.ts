@@ -133,6 +133,10 @@ test('one node sweeps a tenant: rows older than its days go, younger ones stay',
   await owner.query(cost, [tenant, 64]);
   await owner.query(cost, [tenant, 60]);
   await owner.query(`update execution_logs set expires_at = now() - interval '1 second'`);
+  const keys = (await count('api_keys')) - 1;
+  await owner.query(
+    `update api_keys set revoked_at = now() - interval '401 days' where id = (select id from api_keys limit 1)`,
+  );
   await owner.query(`update tenants set swept_at = now() - interval '61 minutes'`);
 
   const { problems, claims, sweepOfNode } = await sweeping(t, node);
@@ -156,6 +160,7 @@ test('one node sweeps a tenant: rows older than its days go, younger ones stay',
   t.is(await count('stored_responses'), 1);
   t.is(await count(`spent_costs where nanos = 7`), 1);
   t.is(await count('execution_logs'), 0);
+  t.is(await count('api_keys'), keys);
 });
 
 test('a node whose clock is a year ahead removes nothing that is kept', async (t) => {

@@ -20,6 +20,8 @@ import { withManagement } from './management.js';
 import { operatorHelp } from './operator-help.js';
 
 const usage = usageOf(operatorHelp.keys);
+/** For one reading. */
+const pageLimit = 1_000;
 
 const options = textOptions(operatorHelp.keys, {
   role: 'admin',
@@ -96,8 +98,13 @@ function create(values: Arguments['values']): Act {
 }
 
 async function list(keys: KeyAdministration, scope: TenantScope): Promise<void> {
-  const { items } = await keys.list(scope);
-  const rows = items.map((key) => [key.id, key.prefix + key.suffix, key.role, key.status, key.name]);
+  const rows: string[][] = [];
+  for (let cursor: string | undefined; ;) {
+    const { items, nextCursor } = await keys.list(scope, { cursor, limit: pageLimit });
+    for (const key of items) rows.push([key.id, key.prefix + key.suffix, key.role, key.status, key.name]);
+    if (typeof nextCursor !== 'string') break;
+    cursor = nextCursor;
+  }
   process.stdout.write(`${table([['id', 'key', 'role', 'status', 'name'], ...rows])}\n`);
 }
 

@@ -25,6 +25,7 @@ import {
 } from '../../models/usage/index.js';
 import { forgetAuditEntries, forgetPlatformAudit } from '../../tenancy/audit/index.js';
 import type { ClaimedSweep, Identity } from '../../tenancy/identity/index.js';
+import { forgetKeys } from '../../tenancy/keys/index.js';
 import { forgetCosts } from '../../tenancy/quota/index.js';
 
 const everyMs = 60_000;
@@ -58,6 +59,7 @@ const batches: readonly (readonly [keyof Retention, Batch])[] = [
   // After the calls that go with their previews.
   ['previews_days', blankPreviews],
   ['audit_days', forgetAuditEntries],
+  ['audit_days', forgetKeys],
 ];
 
 /**

@@ -6,11 +6,10 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { PlatformError } from '../../kernel/errors.js';
 import {
   cursorOfCreated,
-  cutPage,
+  optionalCursorOf,
   optionalLimit,
   pageAsked,
   type Permission,
-  rowsFor,
 } from '../../http/operations/index.js';
 import { recordChange, type Store, type TenantTransaction } from '../../infra/storage/index.js';
 import { changeTopics } from './changes.js';
@@ -92,7 +91,7 @@ export interface CreatedKey extends Omit<KeyView, 'createdBy'> {
 
 export interface Page<Item> {
   readonly items: readonly Item[];
-  /** Null at the end of the list, undefined for all items at once. */
+  /** Null at the end of the list, undefined if these are all items. */
   readonly nextCursor: string | null | undefined;
 }
 
@@ -164,7 +163,7 @@ export class KeyAdministration {
     });
   }
 
-  /** All keys, newest first, or one page if a limit or a cursor is given. */
+  /** All keys, as far as one answer holds them, newest first, or one page if a limit or a cursor is given. */
   list(
     scope: TenantScope,
     page: { readonly limit?: number | undefined; readonly cursor?: string | undefined } = {},
@@ -173,8 +172,9 @@ export class KeyAdministration {
     const behind = pageAsked(page).after;
     return this.#named(scope, async (tx) => {
       const max = rateMaxOf(await tenantOf(tx));
-      const found = await listKeys(tx, { behind, limit: rowsFor(limit) });
-      const { rows, nextCursor } = cutPage(found, limit, cursorOfCreated);
+      const found = await listKeys(tx, { behind, limit });
+      const { rows } = found;
+      const nextCursor = optionalCursorOf(found, limit, cursorOfCreated);
       return {
         rows,
         finish: (creatorOf) => ({ items: rows.map((row) => this.#view(row, max, creatorOf)), nextCursor }),

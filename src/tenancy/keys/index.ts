@@ -26,7 +26,7 @@ export {
 } from './administration.js';
 export { namesOfKeys } from './creators.js';
 export { lastUseOfTenants } from './last-use.store.js';
-export { revokeAllKeys, revokeKeysOf } from './keys.store.js';
+export { forgetKeys, revokeAllKeys, revokeKeysOf } from './keys.store.js';
 export { type KeyPrefix, keyPrefixes } from './key-text.js';
 export { makeVisitorSecret } from './public-use.js';
 export type { KeyRules } from './key-rules.js';

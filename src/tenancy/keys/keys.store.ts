@@ -2,7 +2,17 @@ import { z } from 'zod';
 import { type Budget, budgetShape } from '../../kernel/budget.js';
 import { roles } from '../../kernel/caller.js';
 import type { Position } from '../../http/operations/index.js';
-import { type DirectoryTransaction, sql, type TenantTransaction } from '../../infra/storage/index.js';
+import {
+  allPages,
+  type DirectoryTransaction,
+  type FoundPage,
+  foundPage,
+  listBytesMax,
+  pageRows,
+  sql,
+  type TenantTransaction,
+  withinTextBytes,
+} from '../../infra/storage/index.js';
 import { keyPrefixes } from './key-text.js';
 import type { PublicUse } from './public-use.js';
 
@@ -54,9 +64,11 @@ export interface NewKeyRow {
   readonly expiresAt: Date | null;
 }
 
+/** Lists as JSON, which is read many times faster than PostgreSQL's text of an array. */
 const columns = sql.fragment`
-  k.id, k.name, k.description, k.prefix, k.suffix, k.role, k.rate_limit_per_minute, k.allowed_models, k.allowed_ips,
-  k.budget, k.origins, k.agent_ids, k.created_by, k.created_at, k.expires_at, k.revoked_at,
+  k.id, k.name, k.description, k.prefix, k.suffix, k.role, k.rate_limit_per_minute,
+  to_jsonb(k.allowed_models) as allowed_models, to_jsonb(k.allowed_ips) as allowed_ips, k.budget,
+  to_jsonb(k.origins) as origins, to_jsonb(k.agent_ids) as agent_ids, k.created_by, k.created_at, k.expires_at, k.revoked_at,
   u.total_requests, u.last_used_at`;
 const withUse = sql.fragment`
   from api_keys k join api_key_use u on u.tenant_id = k.tenant_id and u.key_id = k.id`;
@@ -103,21 +115,45 @@ export function findKey(tx: TenantTransaction, keyId: string): Promise<KeyRow | 
     select ${columns} ${withUse} where k.tenant_id = ${tx.scope.tenantId} and k.id = ${keyId}`);
 }
 
-/** Newest first. */
+const listedRow = keyRow.extend({ text_bytes: z.number(), ...pageRows });
+type ListedKeyRow = z.output<typeof listedRow>;
+
+/** About what a key without its texts takes, as a row and in the answer: a tenant may have revoked many. */
+const listedBytes = 600;
+
+/** Newest first; without a limit all, as far as one answer holds them. */
 export function listKeys(
   tx: TenantTransaction,
-  page: { readonly behind: Position | undefined; readonly limit: number | undefined },
-): Promise<readonly KeyRow[]> {
+  { behind, limit }: { readonly behind: Position | undefined; readonly limit: number | undefined },
+): Promise<FoundPage<ListedKeyRow>> {
+  if (limit !== undefined) return readPage(tx, { behind, limit });
+  return allPages((last: ListedKeyRow | undefined, rows) =>
+    readPage(tx, { behind: last === undefined ? behind : { at: last.created_at, id: last.id }, limit: rows }),
+  );
+}
+
+/** A page ends early above the bound of what a list holds. */
+async function readPage(
+  tx: TenantTransaction,
+  page: { readonly behind: Position | undefined; readonly limit: number },
+): Promise<FoundPage<ListedKeyRow>> {
   const { behind, limit } = page;
   const after =
     behind === undefined
       ? sql.fragment``
       : sql.fragment`and (k.created_at, k.id) < (${behind.at.toISOString()}::timestamptz, ${behind.id}::uuid)`;
-  return tx.any(sql.type(keyRow)`
-    select ${columns} ${withUse}
+  const size = sql.fragment`octet_length(concat(k.name, k.description, array_to_string(k.allowed_models, ' '),
+    array_to_string(k.allowed_ips, ' '), array_to_string(k.origins, ' '), array_to_string(k.agent_ids, ' ')))`;
+  const newest = sql.fragment`
+    select k.id, k.created_at, ${listedBytes}::integer + ${size} as text_bytes from api_keys k
     where k.tenant_id = ${tx.scope.tenantId} ${after}
-    order by k.created_at desc, k.id desc
-    limit ${limit ?? null}`);
+    order by k.created_at desc, k.id desc limit ${limit + 1}`;
+  const shown = withinTextBytes(newest, sql.fragment`created_at desc, id desc`, listBytesMax);
+  const rows = await tx.any(sql.type(listedRow)`
+    select ${columns}, f.text_bytes, f.page_rows ${withUse} join (${shown}) f on f.id = k.id
+    where k.tenant_id = ${tx.scope.tenantId}
+    order by k.created_at desc, k.id desc`);
+  return foundPage(rows, limit);
 }
 
 const totals = z.object({
@@ -230,12 +266,21 @@ export async function revokeKeysOf(
   return rows.map(({ id }) => id);
 }
 
-/** The names of keys of the tenant. */
+/** The names of keys of the tenant, also of those whose rows are gone. */
 export function findKeyNames(
   tx: TenantTransaction,
   keyIds: readonly string[],
 ): Promise<readonly { readonly id: string; readonly name: string }[]> {
   return tx.any(sql.type(z.object({ id: z.string(), name: z.string() }))`
     select id, name from api_keys
-    where tenant_id = ${tx.scope.tenantId} and id = any(${sql.array([...keyIds], 'uuid')})`);
+    where tenant_id = ${tx.scope.tenantId} and id = any(${sql.array([...keyIds], 'uuid')})
+    union all
+    select key_id, name from ended_key_names
+    where tenant_id = ${tx.scope.tenantId} and key_id = any(${sql.array([...keyIds], 'uuid')})`);
+}
+
+/** Removes some keys that were revoked before the time and returns how many. Their names stay, if they were used. */
+export function forgetKeys(tx: TenantTransaction, before: Date, rowsMax: number): Promise<number> {
+  return tx.oneFirst(sql.type(z.object({ gone: z.number() }))`
+    select forget_keys(${sql.timestamp(before)}, ${rowsMax}) as gone`);
 }

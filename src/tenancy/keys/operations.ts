@@ -152,7 +152,9 @@ function listKeys({ administration, flushUse }: KeyOperationParts): Operation {
     method: 'GET',
     path: '/api/keys',
     title: 'List API keys, newest first',
-    description: 'All keys, or one page if limit or cursor is given.',
+    description:
+      'All keys, or one page if `limit` or `cursor` is given, or together they have more than 8 MB: then `next_cursor` ' +
+      'continues the list. Revoked keys are listed for as many days as the tenant keeps its audit.',
     access: tenantUser('keys:read', 'required-header'),
     dialect: 'keys',
     query: pageQuery,

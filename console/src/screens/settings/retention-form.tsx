@@ -20,7 +20,7 @@ const fields = {
   executions_days: days('executions_days', 'Executions', 'Turns with their steps.'),
   previews_days: days('previews_days', 'Previews of calls', 'The beginnings of what models saw and said.'),
   usage_days: days('usage_days', 'Usage', 'Tokens and cost of each call.'),
-  audit_days: days('audit_days', 'Audit', 'Who changed what.'),
+  audit_days: days('audit_days', 'Audit', 'Who changed what, and the keys that were revoked.'),
 };
 
 export function RetentionForm({ tenant: { retention } }: { readonly tenant: KeptTenant }) {

@@ -1,6 +1,10 @@
 // Listing, showing, changing and revoking keys over HTTP.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { z } from 'zod';
+import { sql } from '../../../../src/infra/storage/index.js';
+import { type TenantScope, tenantScope } from '../../../../src/kernel/tenant-scope.js';
+import { forgetKeys, namesOfKeys } from '../../../../src/tenancy/keys/index.js';
 import type { Plan } from '../../../../src/kernel/caller.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import {
@@ -226,4 +230,98 @@ test('of many concurrent revocations of one key exactly one succeeds, and the ot
     answers.map(({ status }) => status).sort((a, b) => a - b),
     [200, ...Array<number>(7).fill(400)],
   );
+});
+
+/** Adds keys that were revoked so many days ago, and used so often. */
+function insertRevoked(
+  { tenantId }: TenantScope,
+  keys: {
+    readonly count: number;
+    readonly name: string;
+    readonly daysAgo: number;
+    readonly requests?: number;
+    readonly models?: readonly string[];
+  },
+): Promise<readonly string[]> {
+  const { count, name, daysAgo, requests = 0, models = [] } = keys;
+  return node.store.inTenant(tenantScope(tenantId), async (tx) => {
+    const rows = await tx.any(
+      sql.type(z.object({ id: z.uuid() }))`
+        with made as (
+          insert into api_keys (tenant_id, id, hash, prefix, suffix, name, role, rate_limit_per_minute, created_by,
+            created_at, revoked_at, allowed_models)
+          select ${tenantId}, gen_random_uuid(), sha256((${`${tenantId} ${name}`} || n)::bytea), 'svc_live_', 'abcd',
+            ${name}, 'member', 60, 'system', date_trunc('milliseconds', now()) - n * interval '1 ms',
+            now() - ${daysAgo} * interval '1 day', ${sql.array([...models], 'text')}
+          from generate_series(1, ${count}::integer) as n returning id
+        ), used as (
+          insert into api_key_use (tenant_id, key_id, total_requests) select ${tenantId}, id, ${requests} from made
+        )
+        select id from made`,
+    );
+    return rows.map(({ id }) => id);
+  });
+}
+
+test('a list of all keys ends early when there are too many, with a cursor', async (t) => {
+  const { scope, admin } = await newTenant();
+  await insertRevoked(scope, { count: 14_000, name: 'old', daysAgo: 0 });
+  const { id } = await newKey(node, scope);
+  const all = await admin('GET', '/api/keys');
+  t.is(all.status, 200);
+  t.true(Number(all.body['count']) >= 10_000);
+  t.is(itemsOf(all)[0]?.['id'], id, 'newest first');
+  const found = itemsOf(all);
+  for (let cursor = String(all.body['next_cursor']); cursor !== 'null';) {
+    t.true(found.length < 14_001);
+    const page = await admin('GET', `/api/keys?limit=100&cursor=${cursor}`);
+    t.is(page.status, 200);
+    found.push(...itemsOf(page));
+    cursor = String(page.body['next_cursor']);
+  }
+  t.is(found.length, 14_001);
+  t.is(new Set(found.map((key) => key['id'])).size, 14_001);
+});
+
+test('a list of keys ends early when their limits are large, and holds one at least', async (t) => {
+  const { scope, admin } = await newTenant();
+  const models = Array.from({ length: 100 }, (_, index) => `${'m'.repeat(190)}${index}`);
+  await insertRevoked(scope, { count: 1_000, name: 'large', daysAgo: 0, models });
+  const found: unknown[] = [];
+  let pages = 0;
+  for (let cursor = ''; cursor !== 'null'; pages += 1) {
+    const page = await admin('GET', `/api/keys${cursor === '' ? '' : `?limit=100&cursor=${cursor}`}`);
+    t.is(page.status, 200);
+    t.true(itemsOf(page).length > 0);
+    t.true(JSON.stringify(page.body).length < 9_000_000);
+    found.push(...itemsOf(page).map((key) => key['id']));
+    cursor = String(page.body['next_cursor']);
+  }
+  t.is(new Set(found).size, 1_000);
+  t.is(found.length, 1_000);
+  t.true(pages > 1);
+});
+
+test('keys that were revoked long ago are removed; of those that were used the name stays', async (t) => {
+  const [{ scope, admin }, other] = [await newTenant(), await newTenant()];
+  const old = { count: 3, daysAgo: 401 };
+  const used = await insertRevoked(scope, { ...old, name: 'used', requests: 7 });
+  const unused = await insertRevoked(scope, { ...old, name: 'unused' });
+  const [young = ''] = await insertRevoked(scope, { count: 1, name: 'young', daysAgo: 399 });
+  await insertRevoked(other.scope, { ...old, name: 'of another tenant' });
+  const { id: active } = await newKey(node, scope);
+  const before = new Date(Date.now() - 400 * 86_400_000);
+  const forget = () => node.store.inTenant(tenantScope(scope.tenantId), (tx) => forgetKeys(tx, before, 4));
+  t.deepEqual([await forget(), await forget(), await forget()], [4, 2, 0]);
+  const left = itemsOf(await admin('GET', '/api/keys')).map((key) => key['id']);
+  t.deepEqual(new Set(left), new Set([active, young]));
+  t.is(itemsOf(await other.admin('GET', '/api/keys')).length, 3);
+  const names = await node.store.inTenant(tenantScope(scope.tenantId), (tx) =>
+    namesOfKeys(tx, [...used, ...unused, active]),
+  );
+  t.deepEqual(
+    [...used, ...unused, active].map((key) => names.get(key)),
+    ['used', 'used', 'used', undefined, undefined, undefined, 'a key'],
+  );
+  t.is((await admin('GET', `/api/keys/${used[0]}`)).status, 404);
 });
