@@ -53,16 +53,17 @@ const repeated = sql.type(tenantRow.extend({ request_body: z.instanceof(Uint8Arr
 
 /**
  * The tenant that the user made by a request with this key in the last 24 hours; with null, the operator. Older keys are
- * free again.
+ * free again, and those of tenants that are being deleted.
  */
 export async function findMadeBy(tx: DirectoryTransaction, userId: string | null, key: Buffer) {
   const made = userId === null ? sql.fragment`made_by is null` : sql.fragment`made_by = ${userId}`;
   await tx.query(sql.typeAlias('nothing')`
     update tenants set request_key = null, request_body = null
-    where ${made} and request_key is not null and created_at <= now() - interval '24 hours'`);
+    where ${made} and request_key is not null
+      and (created_at <= now() - interval '24 hours' or deleting_at is not null)`);
   return tx.maybeOne(repeated`
     select ${columns}, request_body from tenants
-    where ${made} and request_key = ${sql.binary(key)} and deleting_at is null`);
+    where ${made} and request_key = ${sql.binary(key)}`);
 }
 
 /** Of two requests of the operator with a key the second waits here, and finds what the first made. */

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { PlatformError } from '../../../../src/kernel/errors.js';
+import { tenantScope } from '../../../../src/kernel/tenant-scope.js';
 import { sql } from '../../../../src/infra/storage/index.js';
+import { markDeleting } from '../../../../src/tenancy/identity/deletion.store.js';
 import type { Api, ApiAnswer } from '../../../support/clients/api.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { eventually } from '../../../support/clocks/eventually.js';
@@ -43,6 +45,22 @@ test('a new tenant belongs to its creator, on plan free, and is listed and read'
   const renamed = await api.patch(`/api/tenants/${made.textAt('data.id')}`, { name: 'Third' }, owner);
   t.is(renamed.at('data.name'), 'Third');
   t.is((await api.patch(`/api/tenants/${made.textAt('data.id')}`, {}, owner)).at('data.name'), 'Third');
+});
+
+test('a request with the key of a tenant that is being deleted makes another tenant', async (t) => {
+  const { token } = await person();
+  const make = async (): Promise<string> => {
+    const headers = { 'idempotency-key': 'set-up' };
+    const made = await api.post('/api/tenants', { name: 'Set up' }, { token, headers });
+    t.is(made.status, 201, made.text);
+    return made.textAt('data.id');
+  };
+  const first = await make();
+  t.is(await make(), first);
+  await node.store.inTenant(tenantScope(first), (tx) => markDeleting(tx, 'operator', new Date()));
+  const second = await make();
+  t.not(second, first);
+  t.is(await make(), second);
 });
 
 test('a foreign tenant, an unknown one and a malformed id get the same refusal', async (t) => {
