@@ -48,7 +48,7 @@ export function createOutsideCode(
   const redirectUri = (): string => new URL('/sign-in/return', publicUrl()).href;
 
   async function idTokenFor(code: string, codeVerifier: string): Promise<string> {
-    const { token_endpoint: address } = await endpoints();
+    const { token_endpoint: address } = await endpoints.get();
     const late = (): Error => new Error(`${address} did not answer within ${requestTimeoutMs} ms`);
     return withinSignal(time, requestTimeoutMs, undefined, late, async (signal) => {
       const response = await fetch(address, {
@@ -74,11 +74,13 @@ export function createOutsideCode(
 
   return {
     async way() {
-      const { authorization_endpoint } = await endpoints();
+      const { authorization_endpoint } = await endpoints.get();
       return { authorization_endpoint, client_id: clientId, redirect_uri: redirectUri() };
     },
     async userOf({ code, verifier: codeVerifier, nonce }) {
       const idToken = await idTokenFor(code, codeVerifier).catch((cause: unknown) => {
+        // For the next sign-in: the issuer may have moved its endpoints.
+        void endpoints.renew().catch(() => undefined);
         throw cause instanceof PlatformError ? cause : refused(cause);
       });
       const { userId } = await signIn(idToken, verifier);

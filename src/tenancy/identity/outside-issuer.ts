@@ -34,6 +34,7 @@ const requestTimeoutMs = 5_000;
 const metadataBytesMax = 256 * 1024;
 /** An issuer that does not answer is asked again after this time, not with each request. */
 const retryEveryMs = 5_000;
+const renewedEveryMs = 3_600_000;
 const clockToleranceSeconds = 30;
 
 const webAddress = z.url({ protocol: /^https?$/ });
@@ -43,6 +44,8 @@ const discovery = z.object({
   authorization_endpoint: webAddress.optional(),
   token_endpoint: webAddress.optional(),
 });
+type KeySet = ReturnType<typeof createRemoteJWKSet>;
+
 /** The maximum of OpenID Connect. */
 const subjectCharactersMax = 255;
 
@@ -56,26 +59,41 @@ const claims = z.object({
 
 export function createOutsideIssuer(settings: OutsideIssuerSettings, time: Time): OutsideIssuer {
   const nowMs = (): number => time.wallMs();
-  const keySet = remembered(time, async () => {
-    const { jwks_uri } = await discover(settings.issuer, time);
-    return createRemoteJWKSet(new URL(jwks_uri), { timeoutDuration: requestTimeoutMs });
+  let known: { readonly address: string; readonly keys: KeySet } | undefined;
+  const keySet = new Discovered(time, async () => {
+    const { jwks_uri: address } = await discover(settings.issuer, time);
+    if (known?.address !== address) {
+      const keys = createRemoteJWKSet(new URL(address), { timeoutDuration: requestTimeoutMs });
+      known = { address, keys };
+    }
+    return known.keys;
   });
+
+  async function claimsOf(token: string, keys: KeySet): Promise<OutsideClaims> {
+    const { payload } = await jwtVerify(token, keys, {
+      algorithms,
+      issuer: settings.issuer,
+      audience: settings.audience,
+      requiredClaims: ['exp', 'sub'],
+      currentDate: new Date(nowMs()),
+      clockTolerance: clockToleranceSeconds,
+    });
+    const { sub, email, email_verified, exp } = claims.parse(payload);
+    return { subject: sub, email: email_verified === true ? email : undefined, expiresAtMs: exp * 1_000 };
+  }
 
   return {
     issuer: settings.issuer,
     async verify(token) {
-      const getKey = await keySet();
+      const keys = await keySet.get();
       try {
-        const { payload } = await jwtVerify(token, getKey, {
-          algorithms,
-          issuer: settings.issuer,
-          audience: settings.audience,
-          requiredClaims: ['exp', 'sub'],
-          currentDate: new Date(nowMs()),
-          clockTolerance: clockToleranceSeconds,
+        return await claimsOf(token, keys).catch(async (cause: unknown) => {
+          if (!isUnreachable(cause)) throw cause;
+          // The issuer may have moved its keys to another address.
+          const moved = await keySet.renew().catch(() => keys);
+          if (moved === keys) throw cause;
+          return claimsOf(token, moved);
         });
-        const { sub, email, email_verified, exp } = claims.parse(payload);
-        return { subject: sub, email: email_verified === true ? email : undefined, expiresAtMs: exp * 1_000 };
       } catch (cause) {
         throw isUnreachable(cause) ? unavailable(cause) : tokenRefusal(cause);
       }
@@ -92,8 +110,8 @@ export async function examineIssuer(issuer: string, time: Time): Promise<void> {
 export function discoverEndpoints(
   issuer: string,
   time: Time,
-): () => Promise<{ readonly authorization_endpoint: string; readonly token_endpoint: string }> {
-  return remembered(time, async () => {
+): Discovered<{ readonly authorization_endpoint: string; readonly token_endpoint: string }> {
+  return new Discovered(time, async () => {
     const { authorization_endpoint, token_endpoint } = await discover(issuer, time);
     if (authorization_endpoint === undefined || token_endpoint === undefined)
       throw new Error(`${issuer} names no endpoints for the sign-in of a browser`);
@@ -101,21 +119,47 @@ export function discoverEndpoints(
   });
 }
 
-/** Reads once; a failure is remembered for a moment. */
-function remembered<T>(time: Time, read: () => Promise<T>): () => Promise<T> {
-  let found: Promise<T> | undefined;
-  let failedAtMs = -Infinity;
-  return () => {
-    if (found === undefined) {
-      if (time.wallMs() - failedAtMs < retryEveryMs) return Promise.reject(unavailable());
-      found = read().catch((cause: unknown) => {
-        found = undefined;
-        failedAtMs = time.wallMs();
-        throw unavailable(cause);
+/** What discovery found. It is read again after an hour, and when what it named cannot be reached. */
+class Discovered<T> {
+  readonly #time: Time;
+  readonly #read: () => Promise<T>;
+  #found: { readonly value: T; readonly atMs: number } | undefined;
+  #reading: Promise<T> | undefined;
+  #triedAtMs = -Infinity;
+
+  constructor(time: Time, read: () => Promise<T>) {
+    this.#time = time;
+    this.#read = read;
+  }
+
+  async get(): Promise<T> {
+    if (this.#found === undefined) return this.renew();
+    const { value, atMs } = this.#found;
+    // What was found serves meanwhile, and if the issuer does not answer.
+    if (this.#time.wallMs() - atMs >= renewedEveryMs) void this.renew().catch(() => undefined);
+    return value;
+  }
+
+  /** Reads again, unless it was read a moment ago: then it rejects. */
+  renew(): Promise<T> {
+    if (this.#reading !== undefined) return this.#reading;
+    if (this.#time.wallMs() - this.#triedAtMs < retryEveryMs) return Promise.reject(unavailable());
+    this.#reading = this.#read()
+      .then(
+        (value) => {
+          this.#found = { value, atMs: this.#time.wallMs() };
+          return value;
+        },
+        (cause: unknown) => {
+          throw unavailable(cause);
+        },
+      )
+      .finally(() => {
+        this.#triedAtMs = this.#time.wallMs();
+        this.#reading = undefined;
       });
-    }
-    return found;
-  };
+    return this.#reading;
+  }
 }
 
 async function discover(issuer: string, time: Time): Promise<z.output<typeof discovery>> {

@@ -13,6 +13,10 @@ export interface OidcIssuer {
   claimedIssuer: string | undefined;
   /** Answers 500 to everything. */
   broken: boolean;
+  /** Before the paths of its keys and its exchange of codes; with another the paths answer 500. */
+  place: string;
+  /** The place that discovery names; undefined: the right one. */
+  namedPlace: string | undefined;
   /** Signs the person of the address in at once when a browser asks; undefined: refuses. */
   person: string | undefined;
   rotate(): Promise<void>;
@@ -79,15 +83,15 @@ export async function startOidcIssuer(): Promise<OidcIssuer> {
   function answer(request: IncomingMessage, response: ServerResponse): void {
     const [path, query] = (request.url ?? '').split('?', 2);
     if (path === '/authorize') return authorize(new URLSearchParams(query), response);
-    if (path === '/token') return void exchange(request, response);
+    if (path === `${oidc.place}/token`) return void exchange(request, response);
     const bodies: Readonly<Record<string, () => object>> = {
       '/.well-known/openid-configuration': () => ({
         issuer: oidc.claimedIssuer ?? issuer,
-        jwks_uri: `${issuer}/keys`,
+        jwks_uri: `${issuer}${oidc.namedPlace ?? oidc.place}/keys`,
         authorization_endpoint: `${issuer}/authorize`,
-        token_endpoint: `${issuer}/token`,
+        token_endpoint: `${issuer}${oidc.namedPlace ?? oidc.place}/token`,
       }),
-      '/keys': () => {
+      [`${oidc.place}/keys`]: () => {
         keyFetches += 1;
         return { keys: keys.map(({ publicKey }) => publicKey) };
       },
@@ -104,6 +108,8 @@ export async function startOidcIssuer(): Promise<OidcIssuer> {
     },
     claimedIssuer: undefined,
     broken: false,
+    place: '',
+    namedPlace: undefined,
     person: undefined,
     async rotate() {
       keys.splice(0, keys.length, await makeKey(keys.length + 1));

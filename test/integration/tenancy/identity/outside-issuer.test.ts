@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { SignJWT } from 'jose';
 import { systemTime } from '../../../../cluster/index.js';
+import { PlatformError } from '../../../../src/kernel/errors.js';
+import { eventually } from '../../../support/clocks/eventually.js';
 import { readSettings } from '../../../../src/kernel/config/index.js';
-import { createOutsideIssuer } from '../../../../src/tenancy/identity/outside-issuer.js';
+import { createOutsideIssuer, discoverEndpoints } from '../../../../src/tenancy/identity/outside-issuer.js';
 import { outsideIssuerOf } from '../../../../src/app/node/outside-services.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { type IdentityNode, shiftedTime, startIdentityNode } from '../../../support/servers/identity.js';
@@ -115,6 +117,45 @@ test.serial('an unreachable or wrong issuer gives 503 and is asked again later',
   fresh.claimedIssuer = undefined;
   time.aheadMs += 6_000;
   t.is((await other.api.get('/api/auth/me', { token })).status, 200);
+});
+
+test.serial('an issuer that moved its keys is discovered again when the old address fails', async (t) => {
+  const moving = await startOidcIssuer();
+  t.teardown(() => moving.close());
+  const outside = createOutsideIssuer({ issuer: moving.issuer, audience: oidcAudience }, time);
+  const token = await moving.token({ email: 'ada@example.com', email_verified: true });
+  moving.place = '/new';
+  moving.namedPlace = '/old';
+  const refused = { code: 'service_unavailable' };
+  t.like(await t.throwsAsync(outside.verify(token), { instanceOf: PlatformError }), refused);
+  moving.namedPlace = undefined;
+  t.like(
+    await t.throwsAsync(outside.verify(token), { instanceOf: PlatformError }),
+    refused,
+    'but not with each request',
+  );
+  time.aheadMs += 6_000;
+  t.is((await outside.verify(token)).email, 'ada@example.com');
+});
+
+test.serial('what was discovered is discovered again after an hour, and serves until then', async (t) => {
+  const moving = await startOidcIssuer();
+  t.teardown(() => moving.close());
+  const endpoints = discoverEndpoints(moving.issuer, time);
+  const address = async (): Promise<string> => (await endpoints.get()).token_endpoint;
+  const [old, moved] = [`${moving.issuer}/token`, `${moving.issuer}/new/token`];
+  t.is(await address(), old);
+  moving.place = '/new';
+  time.aheadMs += 3_500_000;
+  t.is(await address(), old);
+  moving.broken = true;
+  time.aheadMs += 100_000;
+  t.is(await address(), old);
+  await t.throwsAsync(endpoints.renew(), { instanceOf: PlatformError });
+  t.is(await address(), old, 'an issuer that does not answer takes nothing away');
+  moving.broken = false;
+  time.aheadMs += 6_000;
+  await eventually(async () => (await address()) === moved);
 });
 
 test('an issuer without an audience, or an audience without an issuer, stops the start', (t) => {
