@@ -121,9 +121,12 @@ function parkedIn({ detail }: RecordedStep): Parked | undefined {
  * the time that the turn waited for people.
  */
 export function workedMs(recorded: readonly RecordedStep[], waits: readonly Wait[] = []): number {
-  const moments = [...momentsOf(recorded)];
-  const first = Math.min(...moments);
-  const last = Math.max(...moments);
+  let first = Number.POSITIVE_INFINITY;
+  let last = Number.NEGATIVE_INFINITY;
+  for (const moment of momentsOf(recorded)) {
+    first = Math.min(first, moment);
+    last = Math.max(last, moment);
+  }
   const waited = waits.filter(({ fromMs, toMs }) => first <= fromMs && toMs <= last);
   return Math.max(0, last - first - waited.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0));
 }
