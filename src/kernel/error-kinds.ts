@@ -1,17 +1,4 @@
-/**
- * Every error of the platform in one table. The code says what happened, in one spelling for the whole program; clients
- * see the spelling of their dialect (`http/operations/dialect.ts`). The public errors endpoint shows only the fixed
- * message, so no entry may contain data of a tenant. `docs/errors.md` is written from this table.
- */
-interface ErrorKind {
-  readonly status: number;
-  /** `never`: the request itself is wrong. `later`: the same request may succeed after a while. */
-  readonly retry: 'never' | 'later';
-  /** What is wrong, true for every occurrence. */
-  readonly message: string;
-  /** What the caller does about it. */
-  readonly advice: string;
-}
+import { type ErrorKind, turnErrorKinds } from './turn-error-kinds.js';
 
 const signIn = 'Sign in again with POST /api/auth/login, or refresh the token.';
 const askAdministrator = 'Ask an owner or admin of the tenant, or use a credential with a higher role.';
@@ -20,6 +7,11 @@ const checkAddress = 'Check the id and the tenant; lists show what exists.';
 const retrySoon = 'Retry after a few seconds; honour Retry-After.';
 const reportIt = 'Retry once. If it stays, report the X-Request-Id to the operator, whose log has the cause.';
 
+/**
+ * Every error of the platform in one table. The code says what happened, in one spelling for the whole program; clients
+ * see the spelling of their dialect (`http/operations/dialect.ts`). The public errors endpoint shows only the fixed
+ * message, so no entry may contain data of a tenant. `docs/errors.md` is written from this table.
+ */
 export const errorKinds = {
   // Credentials and permissions
   authentication_required: {
@@ -342,44 +334,7 @@ export const errorKinds = {
     message: 'The outbound channel returned an error.',
     advice: "Check the callback's address and secret; the message says what it answered.",
   },
-  // Turns
-  TURN_TIMEOUT: {
-    status: 200,
-    retry: 'later',
-    message: 'The turn ended by its deadline.',
-    advice: 'Ask for less in one turn, or use an asynchronous webhook for long work.',
-  },
-  approval_pending: {
-    status: 200,
-    retry: 'never',
-    message: 'The turn waits for a person to approve the call of a tool.',
-    advice: 'Decide with POST /api/v1/approvals/:id, then read the execution. Do not send the message again.',
-  },
-  worker_lost: {
-    status: 200,
-    retry: 'later',
-    message: 'The process that ran the turn ended, and the turn could not be continued.',
-    advice: 'Send the message again. If it stays, report the execution to the operator.',
-  },
-  not_storable: {
-    status: 200,
-    retry: 'never',
-    message: 'The database refuses the message or the answer of the turn.',
-    advice: 'Send the message in another form or in parts. The same one would be refused again.',
-  },
-  unreadable_mail: {
-    status: 200,
-    retry: 'never',
-    message: 'The mail cannot be read.',
-    advice: 'Ask the sender to send it again as plain text.',
-  },
-  unauthenticated_sender: {
-    status: 200,
-    retry: 'never',
-    message: "The sender's domain does not vouch for the mail (DMARC).",
-    advice:
-      'Ask the sender to set up SPF or DKIM for the domain. The operator sets TROUPE_MAIL_SENDER_CHECK.',
-  },
+  ...turnErrorKinds,
   EXECUTION_TIMEOUT: {
     status: 504,
     retry: 'later',

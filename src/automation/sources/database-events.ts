@@ -2,7 +2,8 @@ import type { Ids } from '../../kernel/chance.js';
 import type { Time } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { DatabaseError, type DatabaseReader, type Databases, type TextRow } from '../databases/index.js';
-import { invalidField, PlatformError } from '../../kernel/errors.js';
+import { recordRefused } from '../../conversations/sessions/index.js';
+import { type ErrorCode, invalidField, PlatformError } from '../../kernel/errors.js';
 import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 import type { DatabaseEventConfig } from '../triggers/types/database-event.js';
 import { configAs } from '../triggers/types/registry.js';
@@ -10,7 +11,7 @@ import { knownKeys } from '../inbox/inbox.store.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import type { MessageSealer } from '../messages/message-payload.js';
 import { cutText } from '../triggers/mapped-context.js';
-import type { LiveTriggers } from '../triggers/live-triggers.js';
+import type { LiveTrigger, LiveTriggers } from '../triggers/live-triggers.js';
 import { FillBudget, fillText } from '../triggers/templates.js';
 import {
   birthColumn,
@@ -18,23 +19,17 @@ import {
   type FoundRow,
   highestOf,
   keyColumns,
-  keyOfRow,
-  type PlaceOfRows,
-  rowsFrom,
+  keyOfFound,
   tableOf,
 } from './database-rows.js';
 import { type EventState, eventState, startOf, stateAfter } from './event-state.js';
 import { putIntoInbox } from './found-messages.js';
 import { noteSeen } from '../inbox/found-messages.store.js';
 import { OpenTable } from './open-table.js';
+import { readRows } from './row-reader.js';
 import { armSource, moveOn, type SourceRow, takeDue } from './sources.store.js';
 import type { ArmedRow, Polled, TriggerSource } from './trigger-source.js';
 
-const rowsMax = 500;
-/** The limit for rows that share one cursor in a table without a primary key. */
-const rowsMostMax = 10_000;
-/** After rows that are too large together, the limit is divided by this. */
-const fewer = 8;
 /** Rows are remembered for longer than they can be read again. */
 const keepMs = 24 * 3_600_000;
 const holdMs = 60_000;
@@ -133,7 +128,7 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
       return { items: [] };
     }
     try {
-      const { items, more } = await this.#read(scope, triggerId, config, source);
+      const { items, more } = await this.#read(scope, trigger, config, source);
       return { items, againInMs: more ? soonMs : againInMs };
     } catch (error) {
       this.#close(triggerId);
@@ -150,10 +145,11 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
 
   async #read(
     scope: TenantScope,
-    triggerId: string,
+    trigger: Pick<LiveTrigger, 'id' | 'agentId'>,
     config: DatabaseEventConfig,
     source: SourceRow,
   ): Promise<{ readonly items: readonly InboxMessage[]; readonly more: boolean }> {
+    const { id: triggerId } = trigger;
     const nowMs = source.now.getTime();
     const { reader, birth } = await this.#openFor(scope, triggerId, config);
     const before = await this.#stateOf(reader, config, source, birth);
@@ -162,16 +158,18 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
     const born = birth === undefined ? undefined : await highestOf(reader, config, birth);
     const start = startOf(before, nowMs);
     const floor = before.floor ?? null;
-    const { rows, more, keys } = await this.#rowsFrom(scope, triggerId, config, {
-      floor,
-      births,
-      ...start.place,
-    });
-    const found = rows.map((one) => ({ ...one, key: keyOfRow(one.row, keys, config) }));
+    const table = {
+      open: () => this.#openFor(scope, triggerId, config),
+      close: () => this.#close(triggerId),
+    };
+    const place = { floor, births, ...start.place };
+    const { rows, more, alone, keys } = await readRows(table, config, place, messageCharsMax);
+    const found = rows.map((one) => ({ ...one, key: keyOfFound(one, keys, config) }));
     const read = {
       rows: rows.map(({ row }) => row),
       known: found.map(({ key }) => key),
       more,
+      alone,
       keys,
       cursorColumn: config.cursor_column,
       born,
@@ -183,7 +181,7 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
       return this.#keep(
         scope,
         tx,
-        triggerId,
+        trigger,
         config,
         keys,
         found,
@@ -196,7 +194,7 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
   async #keep(
     scope: TenantScope,
     tx: TenantTransaction,
-    triggerId: string,
+    { id: triggerId, agentId }: Pick<LiveTrigger, 'id' | 'agentId'>,
     config: DatabaseEventConfig,
     keys: readonly string[],
     found: readonly (FoundRow & { readonly key: string })[],
@@ -210,7 +208,7 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
       found.map(({ key }) => key),
     );
     const items: InboxMessage[] = [];
-    for (const { row, isNew, key } of found) {
+    for (const { row, isNew, fault, key } of found) {
       // A row inserted between the two queries of the last poll still looks new; what it shows now is a change.
       const birth = { triggerId, key: birthOf(row, keys, config), keepMs };
       if (isNew && (await noteSeen(scope, tx, birth))) {
@@ -218,6 +216,11 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
         continue;
       }
       if (known.has(key) || last.has(key)) continue;
+      if (fault !== undefined) {
+        await noteSeen(scope, tx, { triggerId, key, keepMs });
+        await this.#recordUnreadable(tx, triggerId, agentId, fault);
+        continue;
+      }
       const item = await putIntoInbox(scope, tx, this.#parts, {
         triggerId,
         key,
@@ -230,35 +233,25 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
     return items;
   }
 
-  /** Reads fewer rows at once if they are large, and more if many share one cursor and there is no primary key. */
-  async #rowsFrom(
-    scope: TenantScope,
+  /** Rows that cannot be read take no others with them: the owner sees why they started nothing. */
+  #recordUnreadable(
+    tx: TenantTransaction,
     triggerId: string,
-    config: DatabaseEventConfig,
-    place: PlaceOfRows,
-  ): Promise<{
-    readonly rows: readonly FoundRow[];
-    readonly more: boolean;
-    readonly keys: readonly string[];
-  }> {
-    for (let most = rowsMax; ; most = Math.ceil(most / fewer)) {
-      // Reopened if the previous reader was closed for exceeding the size limit.
-      const { reader, keys } = await this.#openFor(scope, triggerId, config);
-      try {
-        const read = await rowsFrom(reader, config, { ...place, keys }, most);
-        const isStuck = read.more && keys.length === 0 && cursorOf(config, read.rows.at(-1)) === place.cursor;
-        if (!isStuck) return { ...read, keys };
-        const all = await rowsFrom(reader, config, { ...place, keys }, rowsMostMax);
-        if (!all.more || cursorOf(config, all.rows.at(-1)) !== place.cursor) return { ...all, keys };
-        throw new PlatformError('validation_error', {
-          message: `More than ${rowsMostMax} rows share one value of ${config.cursor_column}, and the table has no primary key. Choose another cursor_column, or give the table a primary key.`,
-          details: { field: 'trigger_config.cursor_column', issue: 'has too many rows of one value' },
-        });
-      } catch (error) {
-        if (!(error instanceof DatabaseError) || error.failure !== 'too_large' || most === 1) throw error;
-        this.#close(triggerId);
-      }
-    }
+    agentId: string,
+    message: string,
+  ): Promise<void> {
+    return recordRefused(tx, {
+      id: this.#parts.ids.uuid(),
+      agentId,
+      sessionId: null,
+      triggerId,
+      channel: this.type,
+      userId: null,
+      consumerKey: undefined,
+      message: '(a row that cannot be read)',
+      status: 'failed',
+      error: { code: 'unreadable_row' satisfies ErrorCode, message },
+    });
   }
 
   async #stateOf(
@@ -358,8 +351,4 @@ function aboutOf({ database_config_id, table, cursor_column }: DatabaseEventConf
 function messageOf({ message_template }: DatabaseEventConfig, row: TextRow): string {
   const message = fillText(message_template, row, undefined, new FillBudget(messageCharsMax, 'cut'));
   return message.trim() === '' ? cutText(JSON.stringify(row), messageCharsMax) : message;
-}
-
-function cursorOf({ cursor_column }: DatabaseEventConfig, found: FoundRow | undefined): string | null {
-  return found?.row[cursor_column] ?? null;
 }

@@ -9,6 +9,7 @@ import {
 } from '../databases/index.js';
 import { invalidField } from '../../kernel/errors.js';
 import type { DatabaseEventConfig } from '../triggers/types/database-event.js';
+import { namesIn } from '../triggers/templates.js';
 import type { Place } from './event-state.js';
 
 /** The SQL statements of a poll of a tenant's table. Names are quoted; values are parameters. */
@@ -81,6 +82,8 @@ export interface FoundRow {
   readonly row: TextRow;
   /** Whether the row was inserted since the previous poll, if that was queried. */
   readonly isNew: boolean;
+  /** Why the row, or all rows with its cursor, cannot be read; `row` then has the columns of its place only. */
+  readonly fault?: string;
 }
 
 export interface Births {
@@ -90,10 +93,21 @@ export interface Births {
 }
 
 const mark = 'troupe inserted';
+const comparisons = { at: '=', behind: '>' };
 
 export interface PlaceOfRows extends Place {
   readonly floor: string | null;
   readonly births?: Births | undefined;
+}
+
+export interface RowsWanted {
+  readonly rowsMax: number;
+  /** Reads exactly one row, so that a second one adds no bytes. */
+  readonly alone?: boolean;
+  /** The rows with the cursor of the place, or only those behind it. */
+  readonly only?: 'at' | 'behind' | undefined;
+  /** The expressions to select instead of all columns. */
+  readonly columns?: readonly string[] | undefined;
 }
 
 /**
@@ -104,7 +118,7 @@ export async function rowsFrom(
   reader: DatabaseReader,
   config: DatabaseEventConfig,
   { floor, cursor, after, births, keys }: PlaceOfRows & { readonly keys: readonly string[] },
-  rowsMax: number,
+  { rowsMax, alone = false, only, columns }: RowsWanted,
 ): Promise<{ readonly rows: readonly FoundRow[]; readonly more: boolean }> {
   const column = `t.${pg.escapeIdentifier(config.cursor_column)}`;
   const names = keys.map((name) => `t.${pg.escapeIdentifier(name)}`);
@@ -114,7 +128,7 @@ export async function rowsFrom(
   const conditions = [
     `${column} is not null`,
     ...(floor === null ? [] : [`${column} > ${parameter(floor)}`]),
-    ...(from === undefined ? [] : [`${column} >= ${from}`]),
+    ...(from === undefined ? [] : [`${column} ${only === undefined ? '>=' : comparisons[only]} ${from}`]),
     // If the primary key has changed since the place was saved, its values cannot be compared.
     ...(from === undefined || after === undefined || names.length === 0 || after.length !== names.length
       ? []
@@ -133,7 +147,8 @@ export async function rowsFrom(
         ? `, true as ${pg.escapeIdentifier(mark)}`
         : `, t.${pg.escapeIdentifier(births.column)} > ${parameter(births.before)} as ${pg.escapeIdentifier(mark)}`;
   const selected = await reader.select(
-    `select t.*${inserted} from ${quoted(tableOf(config))} t where ${conditions.join(' and ')} order by ${order}`,
+    `select ${columns?.join(', ') ?? 't.*'}${inserted} from ${quoted(tableOf(config))} t
+      where ${conditions.join(' and ')} order by ${order}${alone ? ' limit 1' : ''}`,
     values,
     { rowsMax },
   );
@@ -144,11 +159,35 @@ export async function rowsFrom(
   return { rows, more: selected.more };
 }
 
+/** The columns that say where a row is: its cursor and its primary key. */
+export function placeColumns(config: DatabaseEventConfig, keys: readonly string[]): readonly string[] {
+  return [...new Set([config.cursor_column, ...keys])].map((name) => `t.${pg.escapeIdentifier(name)}`);
+}
+
+/** The columns of the place and those that the message names, each cut to what a message can hold. */
+export async function messageColumns(
+  reader: DatabaseReader,
+  config: DatabaseEventConfig,
+  keys: readonly string[],
+  charsMax: number,
+): Promise<readonly string[]> {
+  const named = namesIn(config.message_template);
+  const { columns } = await reader.select(`select * from ${quoted(tableOf(config))} where false`, [], {
+    rowsMax: 1,
+  });
+  const cut = columns
+    .filter((name) => named.has(name) && name !== config.cursor_column && !keys.includes(name))
+    .map((name) => pg.escapeIdentifier(name))
+    // Formatted, not cast: a cast to text spells some types differently.
+    .map((name) => `left(format('%s', t.${name}), ${charsMax}) as ${name}`);
+  return [...placeColumns(config, keys), ...cut];
+}
+
 /**
  * The key that identifies a row when it is read again: the primary key for a new row, the primary key and the cursor
  * for a change. A table without a primary key uses the whole content.
  */
-export function keyOfRow(
+function keyOfRow(
   row: TextRow,
   columns: readonly string[],
   { events, cursor_column }: DatabaseEventConfig,
@@ -164,6 +203,16 @@ export function keyOfRow(
         );
   const digest = createHash('sha256').update(JSON.stringify(identity)).digest('base64url');
   return `row:${digest}`;
+}
+
+/** A row that cannot be read has another key: it runs if it is read after all. */
+export function keyOfFound(
+  { row, fault }: FoundRow,
+  columns: readonly string[],
+  config: DatabaseEventConfig,
+): string {
+  const key = keyOfRow(row, columns, config);
+  return fault === undefined ? key : `unreadable:${key}`;
 }
 
 /** The key that records that a row was seen as new, independent of its changes. */

@@ -8,6 +8,8 @@ const sweepEveryMs = 10_000;
 const pauseMostMs = 12 * 3_600_000;
 /** The bound of remembered rows with the cursor itself, which are read again while nothing new arrives. */
 const lastMax = 1_000;
+/** The same where polls go on after a key: only sweeps read these rows again. */
+const lastOfKeyMax = 100;
 
 const placeShape = z.object({
   cursor: z.string().nullable(),
@@ -72,6 +74,8 @@ function placeOf({ cursor = null, after }: EventState): Place {
 export interface Read {
   readonly rows: readonly TextRow[];
   readonly more: boolean;
+  /** Whether rows are so large that they are read one by one; the next poll must not read the last one again. */
+  readonly alone: boolean;
   /** Columns of the primary key. */
   readonly keys: readonly string[];
   /** The key of each row. */
@@ -92,7 +96,7 @@ export function stateAfter(
   const beganMs = startedMs ?? nowMs;
   if (sweeps && read.more) return { ...state, sweep: end, sweep_ms: beganMs };
   const moved =
-    read.rows.length === 0 ? {} : { cursor: end.cursor, after: end.after, last: lastOf(end, read) };
+    read.rows.length === 0 ? {} : { cursor: end.cursor, after: end.after, last: lastOf(state, end, read) };
   const after = { ...rest, ...moved, ...(read.more ? {} : { born: read.born }) };
   const passed = passedBy(state, after);
   if (!sweeps) return { ...after, passed };
@@ -113,17 +117,23 @@ function passedBy(before: EventState, after: EventState): EventState['passed'] {
 }
 
 /** With very many rows of one cursor, the next poll starts after those read; a few are simply read again. */
-function endOf(place: Place, { rows, more, keys, cursorColumn }: Read): Place {
+function endOf(place: Place, { rows, more, alone, keys, cursorColumn }: Read): Place {
   const last = rows.at(-1);
   if (last === undefined) return place;
   const cursor = last[cursorColumn] ?? null;
-  const continues = more || (place.after !== undefined && place.cursor === cursor);
+  const continues = more || alone || (place.after !== undefined && place.cursor === cursor);
   return continues && keys.length > 0 ? { cursor, after: keys.map((name) => last[name] ?? '') } : { cursor };
 }
 
-function lastOf({ cursor, after }: Place, { rows, known, cursorColumn }: Read): EventState['last'] {
-  if (after !== undefined) return undefined;
-  return known.filter((_, index) => rows[index]?.[cursorColumn] === cursor).slice(-lastMax);
+function lastOf(
+  before: EventState,
+  { cursor, after }: Place,
+  { rows, known, cursorColumn }: Read,
+): EventState['last'] {
+  const read = known.filter((_, index) => rows[index]?.[cursorColumn] === cursor);
+  if (after === undefined) return read.slice(-lastMax);
+  const all = new Set([...(before.cursor === cursor ? (before.last ?? []) : []), ...read]);
+  return all.size > lastOfKeyMax ? undefined : [...all];
 }
 
 /** The cursor before the stretch began that ends at `sinceMs`; for a younger trigger, the floor. */

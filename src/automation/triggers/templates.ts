@@ -63,6 +63,11 @@ export function fillText(
   return template.replaceAll(pattern, (_, name: string) => encode(room.take(textOf(valueAt(names, name)))));
 }
 
+/** The names of the placeholders, as they are written. */
+export function namesIn(template: string): ReadonlySet<string> {
+  return new Set([...template.matchAll(pattern)].flatMap(([, name]) => (name === undefined ? [] : [name])));
+}
+
 /** A text that is exactly one placeholder becomes its value, of any type. */
 export function fillJson(template: unknown, names: unknown, room = new FillBudget()): unknown {
   if (typeof template === 'string') {

@@ -55,7 +55,9 @@ test("a row inserted between a poll's two queries is not an update, but its next
   };
   const parts: unknown = {
     store: { inTenant: (_scope: unknown, work: (transaction: typeof tx) => unknown) => work(tx) },
-    live: { get: () => ({ enabled: true, revision: 1, parsed: { type: 'db_event', config } }) },
+    live: {
+      get: (id: string) => ({ id, enabled: true, revision: 1, parsed: { type: 'db_event', config } }),
+    },
     seal: { seal: () => Buffer.from('sealed') },
     databases: { connect: async () => reader },
     isFull: () => false,

@@ -36,6 +36,7 @@ function startTable(all: readonly Row[]) {
       const read = {
         rows: rows.map(({ id, at }) => ({ id, at })),
         more: visible.length > rowsMax,
+        alone: false,
         keys: ['id'],
         known: rows.map(({ id }) => id),
         cursorColumn: 'at',

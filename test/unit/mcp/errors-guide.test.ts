@@ -24,7 +24,13 @@ for (const [code, { status, message }] of Object.entries(errorKinds)) {
 }
 
 test('the page lists what executions and tools show for turns without an HTTP answer', (t) => {
-  for (const code of ['worker_lost', 'approval_pending', 'unreadable_mail', 'unauthenticated_sender'])
+  for (const code of [
+    'worker_lost',
+    'approval_pending',
+    'unreadable_mail',
+    'unreadable_row',
+    'unauthenticated_sender',
+  ])
     t.true(
       rows.some(({ codes }) => codes.includes(code)),
       code,
