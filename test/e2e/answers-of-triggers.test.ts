@@ -1,11 +1,13 @@
 // Section "Triggers": callbacks of every type, the lengths that channels take, and failures that are told.
 import { createHmac } from 'node:crypto';
 import test from 'ava';
+import { Webhook } from 'standardwebhooks';
 import { eventually } from '../support/clocks/eventually.js';
 import { startShop } from '../support/servers/databases.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
 import { operatorToken } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
+import { tenantView } from '../support/database/owner-view.js';
 import { addSecret, asOwner, createTrigger, executionsOf } from '../support/builders/triggers.js';
 
 const shared = sharedNode(test);
@@ -49,6 +51,48 @@ test('a schedule sends its answers to its callback, signed and in chunks', async
   t.true(stats.json.data.executions.completed >= 1);
   const strange = await (await shared.tenant(t)).client.call('GET', `/api/triggers/${trigger.id}/stats`);
   t.is(strange.status, 401);
+});
+
+test('a callback that a change adds is signed with the secret that the change answers', async (t) => {
+  const node = await shared.tenant(t);
+  let status = 200;
+  const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}, status));
+  const trigger = await createTrigger(node, { cron: '* * * * * *', message: 'tick' }, 'schedule');
+  t.falsy(trigger.secret);
+  const path = `/api/triggers/${trigger.id}`;
+  const change = (callback: object) =>
+    asOwner(node, 'PATCH', path, { trigger_config: { execution: { mode: 'async', callback } } });
+  const changed = await change({ url: receiver.url });
+  t.is(changed.status, 200, changed.text);
+  const secret = new Webhook(changed.json.data.webhook_secret);
+  const again = await change({ send_failures: true });
+  t.is(again.json.data.webhook_secret, undefined, 'it is shown once');
+  const [first] = await eventually(() => (receiver.heard.length > 0 ? receiver.heard : undefined), {
+    everyMs: 100,
+  });
+  const names = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
+  const signed = Object.fromEntries(names.map((name) => [name, String(first?.headers[name])]));
+  t.notThrows(() => secret.verify(first?.body ?? '', signed));
+
+  // As the release before has left it.
+  status = 401;
+  const rows = await tenantView(node);
+  await rows.query('update triggers set secret_id = null where id = $1', [trigger.id]);
+  await rows.end();
+  await asOwner(node, 'POST', `${path}/enable`);
+  const refused = await eventually(
+    async () => {
+      const { json } = await asOwner(node, 'GET', '/api/v1/deliveries?status=dead');
+      return json.data.find(({ last_error }: { last_error: string }) => last_error.includes('signed'));
+    },
+    { everyMs: 300 },
+  );
+  t.is(
+    refused.last_error,
+    'The receiver answered 401. The callback is not signed: the trigger has no secret. Rotate its secret to give it one.',
+  );
+  const healed = await asOwner(node, 'PATCH', path, { name: 'healed', enabled: false });
+  t.regex(healed.json.data.webhook_secret, /^whsec_/);
 });
 
 test('the figures of a trigger are those of its own tenant', async (t) => {

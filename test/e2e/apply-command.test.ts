@@ -106,6 +106,11 @@ test('apply brings a tenant to its file, changes what differs, and then finds no
   t.false((await troupe.run(['apply', '-f', path, '--plan'], { code: 3 })).includes('delete'));
   await troupe.run(['apply', '-f', path, '--yes', '--prune']);
   t.is(await troupe.run(['apply', '-f', path, '--plan', '--prune']), 'Nothing changes.\n');
+
+  const callback = "execution: { callback: { url: 'https://receiver.example/orders' } }";
+  await writeFile(path, changed.replace("'Order {{id}}' }", `'Order {{id}}', ${callback} }`));
+  const signing = await troupe.run(['apply', '-f', path, '--yes']);
+  t.regex(signing, /^new-order\n {2}webhook_secret, shown once: whsec_/m);
 });
 
 test('apply leaves a trigger disabled and an agent unpublished where the file does not say', async (t) => {

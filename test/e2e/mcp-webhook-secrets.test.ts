@@ -31,6 +31,20 @@ test('a trigger and the secret that the answer names come together, at its creat
   t.false(JSON.stringify(rotated).includes('whsec_'));
   t.is(await versionOf(), 2);
 
+  const schedule = { ...body, trigger_type: 'schedule', trigger_config: { cron: '0 0 1 1 *', message: 'x' } };
+  const silent = structured(await client.callTool({ name: 'create_trigger', arguments: schedule }));
+  const { id, webhook_secret_ref: none } = (silent as { data: Record<string, string> }).data;
+  t.is(none, undefined);
+  const changed = await client.callTool({
+    name: 'update_trigger',
+    arguments: {
+      trigger_id: id ?? '',
+      trigger_config: { execution: { callback: { url: 'https://receiver.example/answers' } } },
+    },
+  });
+  t.is((structured(changed) as { data: Record<string, string> }).data['webhook_secret_ref'], `webhook-${id}`);
+  t.false(JSON.stringify(changed).includes('whsec_'));
+
   const plain = await rest.call('POST', '/api/triggers', { ...caller, body });
   t.regex(plain.json.data.webhook_secret, /^whsec_/, 'REST answers with the secret itself');
   t.is(plain.json.data.webhook_secret_ref, undefined);

@@ -128,7 +128,7 @@ function writing({ triggers, publicUrl, time }: TriggerOperationParts): readonly
       idempotency: 'made',
       path: '/api/triggers',
       title: 'Create a trigger',
-      description: 'The response is the only place that shows a webhook’s secret.',
+      description: 'The response is the only place that shows the secret of a webhook or a callback.',
       access: tenantUser('triggers:create'),
       body: z.object({
         agent_id: z.guid(),
@@ -163,7 +163,9 @@ function writing({ triggers, publicUrl, time }: TriggerOperationParts): readonly
       audit: 'triggers.update',
       path: '/api/triggers/:id',
       title: 'Change a trigger',
-      description: 'A JSON Merge Patch (RFC 7396), which also applies inside `trigger_config`.',
+      description:
+        'A JSON Merge Patch (RFC 7396), which also applies inside `trigger_config`. A trigger that gets its first callback ' +
+        'gets the secret that signs it; the response is the only place that shows it.',
       access: tenantUser('triggers:update'),
       params: triggerParams,
       body: z.object({
@@ -179,8 +181,10 @@ function writing({ triggers, publicUrl, time }: TriggerOperationParts): readonly
         output: oneShape(shownTrigger),
       },
       errors: ['agent_not_found'],
-      handle: async ({ caller, params, body }) =>
-        one(triggerAnswerOf(await triggers.update(caller, params.id, body), { publicUrl, time })),
+      handle: async ({ caller, params, body, secretsTo }) => {
+        const { row, secret } = await triggers.update(caller, params.id, body, secretsTo);
+        return one({ ...triggerAnswerOf(row, { publicUrl, time }), ...secret });
+      },
     }),
     declare({
       name: 'triggers.delete',
@@ -203,7 +207,7 @@ function writing({ triggers, publicUrl, time }: TriggerOperationParts): readonly
       audit: 'triggers.rotate-secret',
       idempotency: 'made',
       path: '/api/triggers/:id/rotate-secret',
-      title: 'Give a webhook a new secret',
+      title: 'Give a trigger a new secret',
       description:
         'The new secret is shown only here. The previous secret stays valid until the grace time ends.',
       access: tenantUser('secrets:write'),

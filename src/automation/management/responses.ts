@@ -8,6 +8,11 @@ import { named } from '../../http/operations/index.js';
 
 const moment = z.iso.datetime();
 
+export const secretName = z
+  .string()
+  .optional()
+  .describe('Over MCP, in place of the secret: its name in the vault.');
+
 export const triggerAnswer = z.object({
   id: z.uuid(),
   agent_id: z.uuid(),
@@ -23,15 +28,15 @@ export const triggerAnswer = z.object({
     .object({ failures: z.int(), last_error: z.string().nullable() })
     .optional()
     .describe('For a single trigger with a polled source: how many polls in a row have failed, and why.'),
+  webhook_secret: z
+    .string()
+    .optional()
+    .describe('Only in the response to the change that adds the first callback. Shown only once.'),
+  webhook_secret_ref: secretName,
   created_by: z.uuid().nullable(),
   created_at: moment,
   updated_at: moment,
 });
-
-export const secretName = z
-  .string()
-  .optional()
-  .describe('Over MCP, in place of the secret: its name in the vault.');
 
 export const createdAnswer = z.object({
   success: z.literal(true),

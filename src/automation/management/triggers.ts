@@ -79,14 +79,14 @@ export interface TriggerPatch {
 
 export interface CreatedTrigger {
   readonly row: TriggerRow;
-  /** Returned only on creation and rotation; undefined for types without signatures. */
+  /** Returned only when it is made: on creation, on rotation, and by the change that adds the first callback. */
   readonly secret: NewTriggerSecret | undefined;
 }
 
 /** The value, or the name under which the tenant's vault holds it. */
 export type NewTriggerSecret = { readonly webhook_secret: string } | { readonly webhook_secret_ref: string };
 
-/** Where the caller of a creation or rotation finds the secret; undefined: in the answer. */
+/** Where the caller finds a new secret; undefined: in the answer. */
 export type SecretsTo = 'vault' | undefined;
 
 /** Creates, reads and changes triggers. Nodes that cache a trigger are notified of every change. */
@@ -165,8 +165,13 @@ export class Triggers {
     });
   }
 
-  /** Applies a JSON Merge Patch to the stored configuration. */
-  async update(caller: TenantCaller, id: string, patch: TriggerPatch): Promise<TriggerRow> {
+  /** Applies a JSON Merge Patch to the stored configuration. A trigger that has to sign from now on gets a secret. */
+  async update(
+    caller: TenantCaller,
+    id: string,
+    patch: TriggerPatch,
+    secretsTo?: SecretsTo,
+  ): Promise<CreatedTrigger> {
     const { scope } = caller;
     if (patch.agent_id !== undefined) await this.#requireAgent(caller, patch.agent_id);
     const found = await this.get(scope, id);
@@ -185,6 +190,7 @@ export class Triggers {
       const parsed = this.#parsedConfig(before.trigger_type, config);
       if (patch.trigger_config !== undefined) refuseRenderedAcknowledgement(parsed);
       const destinations = destinationsOf(parsed, this.#parts.channels);
+      const secret = before.secret_id === null && hasSecret(parsed) ? this.#newSecret() : undefined;
       const row = await updateTrigger(scope, tx, id, {
         agentId: patch.agent_id ?? before.agent_id,
         name: patch.name ?? before.name,
@@ -197,7 +203,11 @@ export class Triggers {
           destinations,
           before.approved,
         ),
-        secrets: [...new Set(destinations.map(({ secret }) => referenceOf(secret)))],
+        secrets: [...new Set(destinations.map(({ secret: used }) => referenceOf(used)))],
+        secretId:
+          secret === undefined
+            ? before.secret_id
+            : await this.#parts.vault.putOwned(tx, ownerOf(id), actorOf(caller), secret),
       });
       // Changed by another request meanwhile: the next poll finds the start position.
       await this.#parts.sources.arm(
@@ -207,7 +217,9 @@ export class Triggers {
         before.revision === found.revision ? beginning : undefined,
       );
       await this.#audit(tx, caller, 'trigger.updated', row);
-      return { result: row, row };
+      const handed =
+        secret === undefined ? undefined : await this.#handOver(tx, caller, id, secret, secretsTo);
+      return { result: { row, secret: handed }, row };
     });
   }
 

@@ -201,7 +201,7 @@ export class Attempts {
   }
 
   async #fetchOnce(
-    { url, method, headers, body, ours, faultIn }: SignedRequest,
+    { url, method, headers, body, ours, faultIn, hint }: SignedRequest,
     signal: AbortSignal,
     timeoutMs: number,
     mayBegin: () => boolean,
@@ -223,7 +223,7 @@ export class Attempts {
     const fault = answer.status === 200 ? faultIn?.(Buffer.from(answer.body).toString()) : undefined;
     const retryAfter = answer.headers['retry-after'];
     if (fault !== undefined) return { kind: 'failed', ...fault, retryAfter };
-    return { kind: 'answered', status: answer.status, retryAfter };
+    return { kind: 'answered', status: answer.status, retryAfter, hint };
   }
 }
 

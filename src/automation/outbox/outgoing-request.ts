@@ -22,6 +22,8 @@ export interface OutgoingParts {
 /** A chunk as one request, with its credential and signature. `ours`: the operator configured the destination. */
 export interface SignedRequest extends OutgoingRequest {
   readonly ours: boolean;
+  /** What the owner should know if the receiver refuses. */
+  readonly hint?: string | undefined;
   /** The fault that a success status hides, if the receiver reports faults in the body. */
   readonly faultIn?: (body: string) => HiddenFault | undefined;
 }
@@ -76,6 +78,11 @@ async function callbackOf(parts: OutgoingParts, chunk: Chunk): Promise<SignedReq
   return {
     ...request,
     ours: false,
+    // A trigger that got its callback by a change, of the release before, signs nothing. Its receiver may not mind.
+    hint:
+      chunk.secrets.length > 0
+        ? undefined
+        : 'The callback is not signed: the trigger has no secret. Rotate its secret to give it one.',
     headers: {
       ...request.headers,
       ...(await credential(parts, chunk.scope, callback.auth)),

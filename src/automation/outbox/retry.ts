@@ -7,7 +7,13 @@ const retryAfterMaxMs = 3_600_000;
 
 /** The result of one attempt. */
 export type AttemptResult =
-  | { readonly kind: 'answered'; readonly status: number; readonly retryAfter: string | undefined }
+  | {
+      readonly kind: 'answered';
+      readonly status: number;
+      readonly retryAfter: string | undefined;
+      /** What the owner should know if the receiver refuses. */
+      readonly hint?: string | undefined;
+    }
   /** No response arrived, or one that reports a fault under a success status; `final` if a retry cannot succeed. */
   | {
       readonly kind: 'failed';

@@ -249,7 +249,10 @@ export class Sender {
       result.kind === 'answered'
         ? {
             statusCode: result.status,
-            error: verdict === 'sent' ? null : `The receiver answered ${result.status}.`,
+            error:
+              verdict === 'sent'
+                ? null
+                : [`The receiver answered ${result.status}.`, result.hint ?? []].flat().join(' '),
           }
         : { statusCode: null, error: storableText(result.error.slice(0, errorCharsMax)) };
     return { delivery, next: nextOf(verdict, delivery, result.delayMs, once), end };

@@ -136,7 +136,10 @@ export function countByType(
     from triggers where tenant_id = ${tenantId} group by trigger_type`);
 }
 
-export type TriggerChange = Pick<NewTrigger, 'agentId' | 'name' | 'config' | 'approved' | 'secrets'> & {
+export type TriggerChange = Pick<
+  NewTrigger,
+  'agentId' | 'name' | 'config' | 'approved' | 'secrets' | 'secretId'
+> & {
   readonly enabled: boolean;
 };
 
@@ -149,7 +152,7 @@ export function updateTrigger(
   return tx.one(sql.type(triggerRow)`
     update triggers set agent_id = ${change.agentId}, name = ${change.name},
       config = ${JSON.stringify(change.config)}::jsonb, approved = ${sql.array([...change.approved], 'text')},
-      secrets = ${sql.array([...change.secrets], 'text')}, enabled = ${change.enabled},
+      secrets = ${sql.array([...change.secrets], 'text')}, secret_id = ${change.secretId}, enabled = ${change.enabled},
       first_enabled_at = case when ${change.enabled} then coalesce(first_enabled_at, now()) else first_enabled_at end,
       revision = revision + 1, updated_at = now()
     where tenant_id = ${tenantId} and id = ${id} returning ${columns}`);

@@ -78,7 +78,7 @@ class ShownProgress implements Progress {
   }
 
   made({ name, url, secret }: MadeWebhook): void {
-    this.#out.print(`${name}: ${url ?? ''}`);
+    this.#out.print(url === undefined ? name : `${name}: ${url}`);
     if (secret !== undefined) this.#out.print(`  webhook_secret, shown once: ${secret}`);
   }
 }
@@ -224,11 +224,14 @@ class Application {
       await this.#client.triggers.delete({ path: { id } });
     } else if (action === 'update') {
       const { trigger_type: _, ...body } = { ...rest, enabled } as Fields;
-      await this.#client.triggers.update({ path: { id }, body: body });
+      const { data } = await this.#client.triggers.update({ path: { id }, body: body });
+      const { webhook_secret: secret, webhook_url: url } = data;
+      if (secret !== undefined) this.#progress.made({ name, url, secret });
     } else {
       const body = { ...rest, agent_id: this.#agentId(agent) } as never;
       const { data, webhook_url: url } = await this.#client.triggers.create({ body });
-      if (url !== undefined) this.#progress.made({ name, url, secret: data.webhook_secret });
+      const { webhook_secret: secret } = data;
+      if (url !== undefined || secret !== undefined) this.#progress.made({ name, url, secret });
       if (enabled === false) await this.#client.triggers.disable({ path: { id: data.id } });
     }
   }

@@ -36,7 +36,7 @@ export const triggerTools: readonly Tool[] = [
     name: 'update_trigger',
     title: 'Change a trigger',
     description:
-      'Use to change a trigger; fields that you leave out keep their values, also inside trigger_config. Then call test_trigger.',
+      'Use to change a trigger; fields that you leave out keep their values, also inside trigger_config. The secret of a first callback goes into the vault; the answer names it. Then call test_trigger.',
     operation: 'triggers.update',
     hints: 'I',
     ...trigger,

@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query';
-import type { FormEvent } from 'react';
+import { type FormEvent, useState } from 'react';
 import { api, take } from '../../../api/client';
 import { queries, useKey } from '../../../api/queries';
 import { useAllowed } from '../../../session/use-session';
@@ -8,7 +8,7 @@ import { FormProblem, problemOf, TextField } from '../../../ui/field';
 import { useDraft, type Written } from '../../../ui/form/draft';
 import { mergePatch } from '../../../ui/form/merge-patch';
 import { isSame } from '../../../ui/form/rebased';
-import { JsonView } from '../../../ui/json-view';
+import { Code, JsonView } from '../../../ui/json-view';
 import { Card } from '../../../ui/page';
 import { succeeded } from '../../../ui/toasts';
 import { readable } from '../../../ui/unreadable-json';
@@ -42,6 +42,7 @@ function patchOf({ base, draft: { name, config, unreadable } }: Written<Draft>) 
 function Form({ trigger }: { readonly trigger: Trigger }) {
   const { written, change, settle } = useDraft(draftOf(trigger));
   const { base, draft } = written;
+  const [secret, setSecret] = useState<string>();
   const key = useKey('triggers');
   const { mutate, isPending, error } = useMutation({
     mutationFn: async (sent: Written<Draft>) =>
@@ -53,6 +54,7 @@ function Form({ trigger }: { readonly trigger: Trigger }) {
       ),
     onSuccess: async ({ data }, sent) => {
       settle(sent, draftOf(data));
+      if (data.webhook_secret !== undefined) setSecret(data.webhook_secret);
       await queries.invalidateQueries({ queryKey: key });
       succeeded('The settings are saved');
     },
@@ -73,6 +75,14 @@ function Form({ trigger }: { readonly trigger: Trigger }) {
         />
       </Card>
       <ConfigForm type={trigger.trigger_type} draft={draft} onChange={change} error={error} />
+      {secret !== undefined && (
+        <Card title="Webhook secret">
+          <p className="mb-2 text-sm text-warn">
+            It signs the callback, and is shown only now. Keep it where your program runs.
+          </p>
+          <Code text={secret} label="secret" />
+        </Card>
+      )}
       <FormProblem error={withPlace(error)} />
       <div className="flex justify-end">
         <Button kind="primary" type="submit" busy={isPending} disabled={isSame(base, draft)}>

@@ -4,6 +4,7 @@ import { useAllowed } from '../../../session/use-session';
 import { CopyAs } from '../../../ui/copy-as';
 import { Page } from '../../../ui/page';
 import { Tabs } from '../../../ui/tabs';
+import { settingAt } from '../config';
 import { Connect } from '../connect';
 import type { TriggerTab } from '../routes';
 import { State } from '../triggers';
@@ -26,6 +27,7 @@ export function TriggerPage({ trigger }: { readonly trigger: Trigger }) {
   const mayUpdate = useAllowed('triggers:update');
   const { id, agent_id: agentId, trigger_type: type, source } = trigger;
   const config = trigger.trigger_config as Config;
+  const hasSecret = type === 'webhook' || settingAt(config, 'execution.callback') !== undefined;
   const tabs = [
     { value: 'executions', title: 'Executions', content: <Executions trigger={trigger} /> },
     ...(maySeeDeliveries
@@ -43,7 +45,7 @@ export function TriggerPage({ trigger }: { readonly trigger: Trigger }) {
             config={config}
             nextRuns={trigger.next_runs ?? []}
           />
-          {type === 'webhook' && <SecretCard triggerId={id} />}
+          {hasSecret && <SecretCard triggerId={id} />}
         </div>
       ),
     },
