@@ -198,7 +198,7 @@ async function startNode(
 /** Polls like a node: all due rows. A process killed meanwhile throws, and nothing reads its error. */
 async function look(node: Node, killed: () => Node | undefined): Promise<void> {
   try {
-    const schedules = { atOnce: ['schedule'], lateMs: 3_000, rowsMax: 100 } as const;
+    const schedules = { kind: 'schedule', lateMs: 0, rowsMax: 100 } as const;
     const due = await node.store.directory((tx) => dueSources(tx, schedules));
     await Promise.all(due.map(({ trigger_id }) => node.schedules.poll(scope, trigger_id)));
   } catch (error) {

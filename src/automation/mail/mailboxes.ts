@@ -2,7 +2,6 @@ import type { ImapFlow } from 'imapflow';
 import type { Timer } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type Store, StoreError, type TenantTransaction } from '../../infra/storage/index.js';
-import { TaskLimiter } from '../../kernel/task-limiter.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import type { LiveTriggers } from '../triggers/live-triggers.js';
 import { armSource, moveOn, type SourceRow, takeDue } from '../sources/sources.store.js';
@@ -35,8 +34,6 @@ const pollEveryMs = 20_000;
  * first to finish counts. After a node has died during a poll, no node polls for this long.
  */
 const holdMs = 30_000;
-/** Concurrent polls: each may hold a mail of 10 MB, raw and parsed. */
-const pollsMax = { all: 16, each: 4 };
 /** Connections that stay open for IDLE; others are closed after each poll. */
 const openMax = { all: 500, each: 50 };
 /** A server that announces new mail continuously is polled once a second. */
@@ -82,11 +79,12 @@ interface Open {
 export class Mailboxes implements TriggerSource<'email'> {
   readonly type = 'email';
   readonly keepsConnection = true;
+  /** Each poll may hold a mail of 10 MB, raw and parsed. */
+  readonly pollsMax = { all: 16, each: 4 };
   readonly #parts: MailboxesParts;
   readonly #open = new Map<string, Promise<Open>>();
   /** Connections whose sign-in has finished. */
   readonly #idle = new Map<string, Open>();
-  readonly #places = new TaskLimiter(pollsMax);
   readonly #wakes = new Map<string, Timer>();
   /** New mail was announced again within that second. */
   readonly #missed = new Set<string>();
@@ -114,12 +112,7 @@ export class Mailboxes implements TriggerSource<'email'> {
   }
 
   /** Polls once if the source is due and no other node is polling it. */
-  poll(scope: TenantScope, triggerId: string, early: boolean): Promise<Polled> {
-    // Wait before the source is claimed, so that waiting takes none of its time.
-    return this.#places.run(scope.tenantId, () => this.#poll(scope, triggerId, early));
-  }
-
-  async #poll(scope: TenantScope, triggerId: string, early: boolean): Promise<Polled> {
+  async poll(scope: TenantScope, triggerId: string, early: boolean): Promise<Polled> {
     const { store, live } = this.#parts;
     const trigger = await live.get(triggerId);
     const found = mailTriggerOf(trigger);

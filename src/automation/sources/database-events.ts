@@ -60,6 +60,7 @@ export interface DatabaseEventsParts {
 export class DatabaseEvents implements TriggerSource<'db_event'> {
   readonly type = 'db_event';
   readonly keepsConnection = true;
+  readonly pollsMax = { all: 1_000, each: 500 };
   readonly #parts: DatabaseEventsParts;
   readonly #open = new Map<string, Promise<OpenTable>>();
 

@@ -58,6 +58,7 @@ function armedSchedule(
 export class Schedules implements TriggerSource<'schedule'> {
   readonly type = 'schedule';
   readonly keepsConnection = false;
+  readonly pollsMax = { all: 1_000, each: 500 };
   readonly #parts: SchedulesParts;
 
   constructor(parts: SchedulesParts) {

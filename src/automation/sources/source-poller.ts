@@ -7,15 +7,13 @@ import { type ClaimedWork, type Later, ClaimLoop } from '../../infra/claims/inde
 import type { TriggerType } from '../triggers/types/registry.js';
 import type { Sources } from './sources.js';
 import { dueSources, noteFailure, type PutOff, putOff, sourceClaims } from './sources.store.js';
-import type { SkipReason } from './trigger-source.js';
+import type { SkipReason, TriggerSource } from './trigger-source.js';
 import { storableText } from '../../kernel/storable-text.js';
 
 const sweepEveryMs = 500;
 /** Connected sources stay with the node that polled last, unless it is this late. */
 const lateMs = 3_000;
 const sourcesMax = 200;
-/** Concurrent polls: in total, and per tenant. */
-const pollsMax = { all: 1_000, each: 500 };
 const errorCharsMax = 500;
 /** The pause after a failed poll; doubled with each further failure. */
 const pauseMs = 15_000;
@@ -32,7 +30,7 @@ const putOffs: Readonly<Record<SkipReason, PutOff>> = {
 export interface SourcePollerParts {
   readonly store: Store;
   readonly runner: Pick<InboxRunner, 'begin'>;
-  readonly sources: Pick<Sources, 'get' | 'withoutConnection'>;
+  readonly sources: Pick<Sources, 'get' | 'all'>;
   readonly measures: Pick<TriggerMeasures, 'accepted'>;
   readonly time: Time;
   readonly scopeOf: (tenantId: string) => TenantScope;
@@ -47,30 +45,35 @@ interface Source {
   readonly early: boolean;
 }
 
-/** Polls the sources of triggers when they are due. */
+/**
+ * Polls the sources of triggers when they are due. Each type is found and polled apart from the others: a poll of a mailbox
+ * may wait for its server for many seconds, and a schedule fires within a few.
+ */
 export class SourcePoller {
   readonly #parts: SourcePollerParts;
-  readonly #loop: ClaimLoop<Source>;
+  readonly #loops: ReadonlyMap<TriggerType, ClaimLoop<Source>>;
 
   constructor(parts: SourcePollerParts) {
     this.#parts = parts;
-    const { store, sources, time, scopeOf, report } = parts;
-    const atOnce = sources.withoutConnection();
-    this.#loop = new ClaimLoop<Source>({
+    this.#loops = new Map(parts.sources.all().map((source) => [source.type, this.#loopOf(source)]));
+  }
+
+  #loopOf({ type, keepsConnection, pollsMax }: TriggerSource): ClaimLoop<Source> {
+    const { store, time, scopeOf, report } = this.#parts;
+    const wanted = { kind: type, lateMs: keepsConnection ? lateMs : 0, rowsMax: sourcesMax };
+    return new ClaimLoop<Source>({
       time,
       report,
       keyOf: ({ triggerId }) => triggerId,
       shareOf: ({ scope }) => scope.tenantId,
       work: (source) => this.#poll(source),
       findDue: async () =>
-        (await store.directory((tx) => dueSources(tx, { atOnce, lateMs, rowsMax: sourcesMax }))).map(
-          ({ tenant_id, trigger_id, kind }) => ({
-            scope: scopeOf(tenant_id),
-            triggerId: trigger_id,
-            kind,
-            early: false,
-          }),
-        ),
+        (await store.directory((tx) => dueSources(tx, wanted))).map(({ tenant_id, trigger_id }) => ({
+          scope: scopeOf(tenant_id),
+          triggerId: trigger_id,
+          kind: type,
+          early: false,
+        })),
       everyMs: sweepEveryMs,
       room: pollsMax,
       names: { working: 'polling a trigger', finding: 'finding triggers that are due' },
@@ -78,16 +81,20 @@ export class SourcePoller {
   }
 
   start(): void {
-    this.#loop.start();
+    for (const loop of this.#loops.values()) loop.start();
   }
 
   /** The claims on sources, for when a process has gone. */
   get claims(): ClaimedWork {
-    return { table: sourceClaims(lateMs), sweepNow: () => this.#loop.sweepNow() };
+    return { table: sourceClaims(lateMs), sweepNow: () => this.#sweepNow() };
   }
 
-  stop(): Promise<void> {
-    return this.#loop.stop();
+  async stop(): Promise<void> {
+    await Promise.all([...this.#loops.values()].map((loop) => loop.stop()));
+  }
+
+  #sweepNow(): void {
+    for (const loop of this.#loops.values()) loop.sweepNow();
   }
 
   /** Polls the source of a changed trigger at once, if a poll depends on more than the time. */
@@ -96,7 +103,7 @@ export class SourcePoller {
   }
 
   poll(scope: TenantScope, triggerId: string, kind: TriggerType, early = false): void {
-    this.#loop.ask({ scope, triggerId, kind, early });
+    this.#loops.get(kind)?.ask({ scope, triggerId, kind, early });
   }
 
   async #poll(source: Source): Promise<Later<Source> | undefined> {

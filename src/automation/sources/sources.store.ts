@@ -70,39 +70,34 @@ export async function armUnlessSame(
         due_at = case when ${isSame} then s.due_at else excluded.due_at end, failures = 0, last_error = null`);
 }
 
-const dueRow = z.object({
-  tenant_id: z.uuid(),
-  trigger_id: z.uuid(),
-  kind: z.enum(triggerTypes),
-});
+const dueRow = z.object({ tenant_id: z.uuid(), trigger_id: z.uuid() });
 export type DueSource = z.output<typeof dueRow>;
 
 /** Those among which tenants take turns: a tenant has at most 2,000, and each sweep reads and sorts them. */
 const rankedMax = 10_000;
 
 /**
- * Due sources: the one of each tenant that is due for longest first, then the next of each. Of those that stay with a
- * node, the ones that it has not polled in time; `atOnce` names the others.
+ * Sources of one kind that are due for at least `lateMs`: the one of each tenant that is due for longest first, then the
+ * next of each.
  */
 export function dueSources(
   tx: DirectoryTransaction,
   {
-    atOnce,
+    kind,
     lateMs,
     rowsMax,
-  }: { readonly atOnce: readonly TriggerType[]; readonly lateMs: number; readonly rowsMax: number },
+  }: { readonly kind: TriggerType; readonly lateMs: number; readonly rowsMax: number },
 ): Promise<readonly DueSource[]> {
   return tx.any(sql.type(dueRow)`
     with oldest as (
-      select tenant_id, trigger_id, kind, due_at from trigger_sources
+      select tenant_id, trigger_id, due_at from trigger_sources
       -- Asked once, so that the index on the due time bounds what is read.
-      where due_at <= (select clock_timestamp())
-        and (kind = any(${sql.array([...atOnce], 'text')}) or due_at <= clock_timestamp() - ${lateMs} * interval '1 millisecond')
+      where due_at <= (select clock_timestamp() - ${lateMs} * interval '1 millisecond') and kind = ${kind}
       order by due_at limit ${rankedMax}
     ), due as (
       select *, row_number() over (partition by tenant_id order by due_at) as turn from oldest
     )
-    select tenant_id, trigger_id, kind from due order by turn, due_at limit ${rowsMax}`);
+    select tenant_id, trigger_id from due order by turn, due_at limit ${rowsMax}`);
 }
 
 /** The claims on sources that are being polled. `lateMs`: how late a source must be before any node polls it. */

@@ -30,9 +30,8 @@ export class Sources {
     return this.#byType.get(type);
   }
 
-  /** The types whose sources any node polls as soon as they are due. */
-  withoutConnection(): readonly TriggerType[] {
-    return [...this.#byType.values()].filter((one) => !one.keepsConnection).map(({ type }) => type);
+  all(): readonly TriggerSource[] {
+    return [...this.#byType.values()];
   }
 
   /** Updates the polling of a trigger's source in the transaction that changes the trigger. */

@@ -1,3 +1,4 @@
+import type { FairLimiterLimits } from '../../kernel/fair-limiter.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { TenantTransaction } from '../../infra/storage/index.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
@@ -35,6 +36,8 @@ export interface TriggerSource<Type extends TriggerType = TriggerType> {
    * over late polls only, and a change of the trigger is polled at once.
    */
   readonly keepsConnection: boolean;
+  /** Concurrent polls of this node: in total, and of one tenant. */
+  readonly pollsMax: FairLimiterLimits;
   /** Polls once. `early`: new content was announced, so the source need not be due. */
   poll(scope: TenantScope, triggerId: string, early: boolean): Promise<Polled>;
   /** Updates the source's position and due time in the transaction that changes its trigger. */

@@ -9,6 +9,9 @@ import { Sources } from '../../../src/automation/sources/sources.js';
 import { dueSources } from '../../../src/automation/sources/sources.store.js';
 import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
 import type { TriggerType } from '../../../src/automation/triggers/types/registry.js';
+import { systemPlatform } from '../../../src/infra/platform/index.js';
+import { createSealer } from '../../../src/infra/sealing/index.js';
+import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
 import { openStore, type Store } from '../../../src/infra/storage/index.js';
 import { type TenantScope, tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { insertTenant } from '../../support/builders/callers.js';
@@ -50,10 +53,8 @@ async function insertSources(
   return rows[0]?.trigger_id ?? '';
 }
 
-async function dueIds(): Promise<readonly string[]> {
-  const due = await store.directory((tx) =>
-    dueSources(tx, { atOnce: ['schedule'], lateMs, rowsMax: sourcesMax }),
-  );
+async function dueIds(kind: TriggerType = 'db_event', late = lateMs): Promise<readonly string[]> {
+  const due = await store.directory((tx) => dueSources(tx, { kind, lateMs: late, rowsMax: sourcesMax }));
   return due.map(({ trigger_id }) => trigger_id);
 }
 
@@ -74,11 +75,19 @@ const configs = {
 function startPoller(t: ExecutionContext, kind: keyof typeof configs) {
   const node = { isKnown: true, suspended: false, isFull: false };
   let attempts = 0;
+  /** Triggers whose polls wait until the test ends, as for a server that says nothing. */
+  const silent = new Set<string>();
+  let end: () => void = () => undefined;
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
   const live: unknown = {
-    get: async () =>
-      node.isKnown
+    get: async (id: string) => {
+      if (silent.has(id)) await ended;
+      return node.isKnown
         ? { enabled: true, suspended: node.suspended, revision: 1, parsed: configs[kind] }
-        : undefined,
+        : undefined;
+    },
   };
   const events: Partial<DatabaseEventsParts> = {
     store,
@@ -92,7 +101,14 @@ function startPoller(t: ExecutionContext, kind: keyof typeof configs) {
     isFull: () => node.isFull,
   };
   const mailboxes: Partial<MailboxesParts> = { store, live: live as MailboxesParts['live'] };
-  const schedules: Partial<SchedulesParts> = { store, live: live as SchedulesParts['live'] };
+  const schedules: Partial<SchedulesParts> = {
+    store,
+    live: live as SchedulesParts['live'],
+    seal: new MessageSealer(createSealer({ masterKey: Buffer.alloc(32, 1), random: systemPlatform.random })),
+    ids: systemPlatform.ids,
+    measures: { fired: () => undefined },
+  };
+  const time = new ManualTime('2026-05-01T00:00:00Z');
   const poller = new SourcePoller({
     store,
     runner: { begin: () => undefined },
@@ -102,12 +118,15 @@ function startPoller(t: ExecutionContext, kind: keyof typeof configs) {
       new Schedules(schedules as SchedulesParts),
     ]),
     measures: { accepted: () => undefined },
-    time: new ManualTime('2026-05-01T00:00:00Z'),
+    time,
     scopeOf: tenantScope,
     report: () => undefined,
   });
-  t.teardown(() => poller.stop());
-  return { node, poller, attempts: () => attempts };
+  t.teardown(() => {
+    end();
+    return poller.stop();
+  });
+  return { node, silent, time, poller, attempts: () => attempts };
 }
 
 async function sourceOf(triggerId: string) {
@@ -130,9 +149,9 @@ for (const [end, statement] of Object.entries(ends)) {
   test.serial(`the sources of a ${end} tenant do not hide the schedule of another one`, async (t) => {
     const [idle, busy] = [await insertTenant(store), await insertTenant(store)];
     await owner.query(statement, [idle.tenantId]);
-    await insertSources(idle, 'db_event', { count: sourcesMax, since: '1 hour' });
+    await insertSources(idle, 'schedule', { count: sourcesMax, since: '1 hour' });
     const schedule = await insertSources(busy, 'schedule');
-    const due = await dueIds();
+    const due = await dueIds('schedule', 0);
     t.is(due.length, sourcesMax);
     t.true(due.includes(schedule));
   });
@@ -202,4 +221,23 @@ test.serial('a node without room leaves a source to the others, behind their oth
   t.deepEqual(await dueIds(), [other, triggerId]);
   t.deepEqual((await sourceOf(triggerId)).state, { at: 1 });
   t.is(attempts(), 0);
+});
+
+test.serial('a schedule fires while the mailboxes of two other tenants wait for their servers', async (t) => {
+  const { silent, time, poller } = startPoller(t, 'schedule');
+  for (const scope of [await insertTenant(store), await insertTenant(store)]) {
+    for (let count = 0; count < 500; count += 1) {
+      const triggerId = randomUUID();
+      silent.add(triggerId);
+      poller.poll(scope, triggerId, 'email');
+    }
+  }
+  const triggerId = await insertSources(await insertTenant(store), 'schedule', { since: '1 second' });
+  await owner.query(`update trigger_sources set state = '{"handled_ms": 0}' where trigger_id = $1`, [
+    triggerId,
+  ]);
+  poller.start();
+  time.advance(500);
+  await eventually(async () => (await sourceOf(triggerId)).dueInMs > 0, { what: 'the schedule has fired' });
+  t.is((await sourceOf(triggerId)).failures, 0);
 });
