@@ -16,13 +16,14 @@ import { FillBudget, fillText } from '../triggers/templates.js';
 import {
   birthColumn,
   birthOf,
+  type Births,
   type FoundRow,
   highestOf,
   keyColumns,
   keyOfFound,
   tableOf,
 } from './database-rows.js';
-import { type EventState, eventState, startOf, stateAfter } from './event-state.js';
+import { bornLongAgo, type EventState, eventState, startOf, stateAfter, withBirth } from './event-state.js';
 import { putIntoInbox } from './found-messages.js';
 import { noteSeen } from '../inbox/found-messages.store.js';
 import { OpenTable } from './open-table.js';
@@ -154,7 +155,7 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
     const nowMs = source.now.getTime();
     const { reader, birth } = await this.#openFor(scope, triggerId, config);
     const before = await this.#stateOf(reader, config, source, birth);
-    const births = birth === undefined ? undefined : { column: birth, before: before.born ?? null };
+    const births = birth === undefined ? undefined : birthsOf(config, birth, before, nowMs);
     // Read before the rows: a row inserted in between is new for this poll, and recorded as such for the next.
     const born = birth === undefined ? undefined : await highestOf(reader, config, birth);
     const start = startOf(before, nowMs);
@@ -265,8 +266,11 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
     if (state.about !== aboutOf(config)) {
       return { ...(await begun(reader, config, birth)), revision: state.revision };
     }
-    if (birth === undefined || state.born !== undefined) return state;
-    return { ...state, born: await highestOf(reader, config, birth) };
+    // A state of the release before does not name the column.
+    const isSame = state.born_column === undefined || state.born_column === birth;
+    if (isSame && (birth === undefined || state.born !== undefined)) return { ...state, born_column: birth };
+    const born = birth === undefined ? undefined : await highestOf(reader, config, birth);
+    return withBirth(state, birth, born);
   }
 
   #openFor(scope: TenantScope, triggerId: string, config: DatabaseEventConfig): Promise<OpenTable> {
@@ -327,7 +331,13 @@ async function begun(
 ): Promise<EventState> {
   const born = birth === undefined ? undefined : await highestOf(reader, config, birth);
   const floor = await highestOf(reader, config, config.cursor_column);
-  return { about: aboutOf(config), floor, cursor: floor, born };
+  return { about: aboutOf(config), floor, cursor: floor, born, born_floor: born, born_column: birth };
+}
+
+/** For inserts, a row is old once no sweep goes back to it; for updates, a row is new if the poll before could not see it. */
+function birthsOf({ events }: DatabaseEventConfig, column: string, state: EventState, nowMs: number): Births {
+  const only = events.includes('insert');
+  return { column, only, before: (only ? bornLongAgo(state, nowMs) : state.born) ?? null };
 }
 
 /** The refusal for an error in the configuration itself. */

@@ -55,16 +55,17 @@ export async function keyColumns(
 const wholeNumbers: ReadonlySet<string> = new Set(['smallint', 'integer', 'bigint']);
 
 /**
- * The column that increases with each new row, used by triggers for updates only to skip new rows. Undefined if there
- * is none, and if inserts are wanted too.
+ * The column that increases with each new row, used by triggers for updates only to skip new rows, and by triggers for
+ * inserts only to skip changed ones. Undefined if there is none, and if both are wanted.
  */
 export async function birthColumn(
   reader: DatabaseReader,
   config: DatabaseEventConfig,
   keys: readonly string[],
 ): Promise<string | undefined> {
-  if (config.events.includes('insert')) return undefined;
-  if (config.created_column !== undefined) return config.created_column;
+  if (config.events.includes('insert') && config.events.includes('update')) return undefined;
+  // The key is not taken for inserts: where its values do not increase, new rows would be skipped.
+  if (config.created_column !== undefined || config.events.includes('insert')) return config.created_column;
   const [key, another] = keys;
   if (key === undefined || another !== undefined) return undefined;
   const { schema, name } = tableOf(config);
@@ -88,8 +89,10 @@ export interface FoundRow {
 
 export interface Births {
   readonly column: string;
-  /** The maximum at the previous poll; null if the table was empty. */
+  /** Rows beyond this value are new; null: all are. */
   readonly before: string | null;
+  /** Whether only new rows are read. Otherwise they are marked as such. */
+  readonly only: boolean;
 }
 
 const mark = 'troupe inserted';
@@ -133,6 +136,9 @@ export async function rowsFrom(
     ...(from === undefined || after === undefined || names.length === 0 || after.length !== names.length
       ? []
       : [`(${column} > ${from} or (${names.join(', ')}) > (${after.map(parameter).join(', ')}))`]),
+    ...(births?.only === true && births.before !== null
+      ? [`coalesce(t.${pg.escapeIdentifier(births.column)} > ${parameter(births.before)}, true)`]
+      : []),
     ...Object.entries(config.filter ?? {}).map(([name, value]) =>
       value === null
         ? `t.${pg.escapeIdentifier(name)} is null`
@@ -141,7 +147,7 @@ export async function rowsFrom(
   ];
   const order = [...new Set([column, ...names])].join(', ');
   const inserted =
-    births === undefined
+    births === undefined || births.only
       ? ''
       : births.before === null
         ? `, true as ${pg.escapeIdentifier(mark)}`

@@ -38,12 +38,20 @@ export const eventState = z.object({
   /** When the unfinished sweep began. */
   sweep_ms: z.number().optional(),
   /** Earlier positions of the cursor, starting with the oldest that is still needed. */
-  marks: z.array(z.object({ at: z.number(), cursor: z.string().nullable() })).optional(),
+  marks: z
+    .array(
+      z.object({ at: z.number(), cursor: z.string().nullable(), born: z.string().nullable().optional() }),
+    )
+    .optional(),
   swept_ms: z.number().optional(),
   /** When the last finished sweep began: rows that have committed since may be behind the cursor. */
   swept_from_ms: z.number().optional(),
-  /** If new rows are skipped: the maximum of the birth column when all rows had last been read. */
+  /** If new and changed rows are told apart: the maximum of the birth column when all rows had last been read. */
   born: z.string().nullable().optional(),
+  /** The same when the trigger started. */
+  born_floor: z.string().nullable().optional(),
+  /** The birth column. The values of another one cannot be compared. */
+  born_column: z.string().optional(),
 });
 export type EventState = z.output<typeof eventState>;
 
@@ -65,6 +73,24 @@ export function startOf(state: EventState, nowMs: number): Start {
     return { place: isQuiet || paused ? placeOf(state) : { cursor: behind }, sweeps: true };
   }
   return { place: placeOf(state), sweeps: false };
+}
+
+/** Rows up to this value of the birth column are not new: their inserts have been read, or commit later than any sweep. */
+export function bornLongAgo(state: EventState, nowMs: number): string | null | undefined {
+  const { marks = [], born_floor: floor } = state;
+  const sinceMs = Math.min(nowMs, state.swept_from_ms ?? nowMs);
+  const old = marks.findLast(({ at }) => at <= sinceMs - stretchMs);
+  return old?.born ?? floor;
+}
+
+/** The state for another birth column, whose maximum is `born`. */
+export function withBirth(
+  state: EventState,
+  column: string | undefined,
+  born: EventState['born'],
+): EventState {
+  const marks = state.marks?.map(({ at, cursor }) => ({ at, cursor }));
+  return { ...state, marks, born, born_floor: undefined, born_column: column };
 }
 
 function placeOf({ cursor = null, after }: EventState): Place {
@@ -144,11 +170,11 @@ function behindStretch({ marks = [], floor = null }: EventState, sinceMs: number
 
 /** Keeps the newest mark that is older than the stretch of the next sweep, and all later marks. */
 function marksWith(
-  { marks = [], cursor = null }: EventState,
+  { marks = [], cursor = null, born }: EventState,
   nowMs: number,
   beganMs: number,
 ): EventState['marks'] {
-  const all = [...marks, { at: nowMs, cursor }];
+  const all = [...marks, { at: nowMs, cursor, born }];
   const old = all.findLastIndex(({ at }) => at <= beganMs - stretchMs);
   return all.slice(Math.max(0, old));
 }

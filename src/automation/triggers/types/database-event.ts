@@ -20,14 +20,15 @@ export const databaseEventConfig = z.object({
     .max(2)
     .default(['insert']),
   cursor_column: identifier.describe(
-    'A column that increases with every new row; for `update` also with every change.',
+    'A column that increases with every new row; for `update` also with every change. For `insert` alone a column that ' +
+      'increases with changes needs a `created_column`: without it a row that changes a day after it was read counts as new.',
   ),
   created_column: identifier
     .optional()
     .describe(
-      'For `update` only: a number or time that increases with each new row and never changes within a row. It tells ' +
-        'new rows from changed ones. Default: the primary key if it is a single integer; without either, a new ' +
-        'row counts as changed.',
+      'For `update` or `insert` alone: a number or time that increases with each new row and never changes within a row. ' +
+        'It tells new rows from changed ones. Default for `update`: the primary key if it is a single integer; ' +
+        'without either, a new row counts as changed.',
     ),
   channel: identifier.optional().describe('A notification channel of the database that wakes the poll.'),
   filter: z
