@@ -6,13 +6,13 @@ import type { InboxMessage } from '../messages/inbox-message.js';
 import type { MessageSealer } from '../messages/message-payload.js';
 import type { LiveTrigger, LiveTriggers } from '../triggers/live-triggers.js';
 import type { TriggerMeasures } from '../messages/measures.js';
-import { type Schedule, scheduleOf } from '../triggers/schedule/schedule.js';
+import { neverFires, Schedule } from '../triggers/schedule/schedule.js';
 import { configAs } from '../triggers/types/registry.js';
 import type { ScheduleConfig } from '../triggers/types/schedule.js';
 import { putIntoInbox } from './found-messages.js';
 import { isRunning } from '../inbox/found-messages.store.js';
 import { armUnlessSame, lockDue, moveOn } from './sources.store.js';
-import type { ArmedRow, Polled, TriggerSource } from './trigger-source.js';
+import { type ArmedRow, type Polled, type TriggerSource, UnreadableHereError } from './trigger-source.js';
 
 /**
  * A firing noticed within this time is on time. Later ones count as missed, and the trigger's `missed` policy applies.
@@ -43,12 +43,23 @@ function armedSchedule(
   revision: number,
   nowMs: number,
 ): { readonly state: object; readonly dueAt: Date | undefined } {
-  const next = scheduleOf(config, nowMs)?.next(nowMs);
   const about = JSON.stringify([config.cron, config.timezone]);
-  return {
-    state: { handled_ms: nowMs, about, revision },
-    dueAt: next === undefined ? undefined : new Date(next),
-  };
+  const state = { handled_ms: nowMs, about, revision };
+  const schedule = readSchedule(config, nowMs);
+  // The next poll reads it, or notes why not.
+  if (typeof schedule === 'string') return { state, dueAt: new Date(nowMs) };
+  const next = schedule?.next(nowMs);
+  return { state, dueAt: next === undefined ? undefined : new Date(next) };
+}
+
+/**
+ * Undefined: it never fires again. A text: why it cannot be read here. It was checked when it was saved, perhaps by a
+ * node whose release of Node knows more time zones.
+ */
+function readSchedule(config: ScheduleConfig, nowMs: number): Schedule | undefined | string {
+  const read = Schedule.read(config, nowMs);
+  if (read instanceof Schedule) return read;
+  return read.issue === neverFires ? undefined : `The schedule cannot be read: ${read.field} ${read.issue}.`;
 }
 
 /**
@@ -92,16 +103,17 @@ export class Schedules implements TriggerSource<'schedule'> {
       const state = scheduleState.parse(row.state);
       // The trigger has changed and this node has not seen it yet: a node that has will fire it.
       if (state.revision !== undefined && trigger.revision < state.revision) return [];
-      const schedule = scheduleOf(config, nowMs);
+      const schedule = trigger.enabled ? readSchedule(config, nowMs) : undefined;
+      if (typeof schedule === 'string') throw new UnreadableHereError(schedule);
       const { handled_ms: handledMs } = state;
       const next = schedule?.next(nowMs);
       await moveOn(scope, tx, triggerId, {
         before: row.state,
         state: { ...state, handled_ms: nowMs },
-        dueAt: next === undefined || !trigger.enabled ? undefined : new Date(next),
+        dueAt: next === undefined ? undefined : new Date(next),
       });
       // A suspended tenant's firings pass; the schedule goes on when the tenant is resumed.
-      if (schedule === undefined || !trigger.enabled || trigger.suspended) return [];
+      if (schedule === undefined || trigger.suspended) return [];
       const busy = !config.allow_overlap && (await isRunning(scope, tx, triggerId));
       const begun: { readonly item: InboxMessage; readonly lateMs: number }[] = [];
       for (const firingMs of busy ? [] : firingsDue(schedule, config, handledMs, nowMs)) {

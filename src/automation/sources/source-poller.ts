@@ -7,7 +7,7 @@ import { type ClaimedWork, type Later, ClaimLoop } from '../../infra/claims/inde
 import type { TriggerType } from '../triggers/types/registry.js';
 import type { Sources } from './sources.js';
 import { dueSources, noteFailure, type PutOff, putOff, sourceClaims } from './sources.store.js';
-import type { SkipReason, TriggerSource } from './trigger-source.js';
+import { type SkipReason, type TriggerSource, UnreadableHereError } from './trigger-source.js';
 import { storableText } from '../../kernel/storable-text.js';
 
 const sweepEveryMs = 500;
@@ -17,6 +17,8 @@ const sourcesMax = 200;
 const errorCharsMax = 500;
 /** The pause after a failed poll; doubled with each further failure. */
 const pauseMs = 15_000;
+/** The same if another node may manage the poll: several attempts within the time that a schedule may be late. */
+const pauseForOthersMs = 2_000;
 
 /** When sources that were skipped are due again. */
 const putOffs: Readonly<Record<SkipReason, PutOff>> = {
@@ -124,9 +126,8 @@ export class SourcePoller {
     } catch (error) {
       const reason = error instanceof Error ? error.message : 'unknown';
       const message = storableText(reason.slice(0, errorCharsMax));
-      const failures = await store.inTenant(scope, (tx) =>
-        noteFailure(scope, tx, triggerId, pauseMs, message),
-      );
+      const pause = error instanceof UnreadableHereError ? pauseForOthersMs : pauseMs;
+      const failures = await store.inTenant(scope, (tx) => noteFailure(scope, tx, triggerId, pause, message));
       // The owner sees the error with the trigger; the log needs only the first in a row.
       if (failures === 1) report(`polling a trigger of kind ${kind}`, error);
       return undefined;

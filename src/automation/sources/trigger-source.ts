@@ -11,6 +11,11 @@ import type { ConfigOf, TriggerType } from '../triggers/types/registry.js';
  */
 export type SkipReason = 'suspended' | 'unknown' | 'full';
 
+/** A poll that a node of another release may manage: it is tried again soon, and its position stays. */
+export class UnreadableHereError extends Error {
+  override readonly name = 'UnreadableHereError';
+}
+
 /** The messages that one poll found, and when to poll again on this node. */
 export interface Polled {
   readonly items: readonly InboxMessage[];

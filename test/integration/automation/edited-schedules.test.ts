@@ -34,13 +34,14 @@ interface Version {
   readonly revision: number;
   readonly message?: string;
   readonly cron?: string;
+  readonly timezone?: string;
   readonly enabled?: boolean;
 }
 
 function startSchedule() {
   const id = randomUUID();
-  const parsedOf = ({ cron = '* * * * * *', message = 'tick' }: Version) =>
-    parseTriggerConfig('schedule', { cron, message });
+  const parsedOf = ({ cron = '* * * * * *', message = 'tick', timezone = 'UTC' }: Version) =>
+    parseTriggerConfig('schedule', { cron, message, timezone });
   const schedulesOf = (
     version: Version,
     parts: Partial<Pick<SchedulesParts, 'store' | 'measures'>> = {},
@@ -133,6 +134,17 @@ test.serial('new times, and an enabled schedule, start afresh', async (t) => {
   await schedule.arm({ revision: 4, ...farOff });
   t.true(Number(await schedule.dueInMs()) > 0);
 });
+
+test.serial(
+  'a schedule that is enabled by a node that does not know its zone is due for another',
+  async (t) => {
+    const schedule = startSchedule();
+    await schedule.arm({ revision: 1, timezone: 'Mars/Olympus' });
+    t.true(Number(await schedule.dueInMs()) <= 0);
+    t.deepEqual(await schedule.fire({ revision: 1, cron: '0 0 1 1 *' }), []);
+    t.true(Number(await schedule.dueInMs()) > 0);
+  },
+);
 
 test.serial('a firing counts once it is committed', async (t) => {
   const schedule = startSchedule();

@@ -59,6 +59,8 @@ async function dueIds(kind: TriggerType = 'db_event', late = lateMs): Promise<re
 }
 
 const configs = {
+  /** As a node saved it that knows more time zones. */
+  newer: parseTriggerConfig('schedule', { cron: '* * * * *', timezone: 'Mars/Olympus', message: 'tick' }),
   schedule: parseTriggerConfig('schedule', { cron: '* * * * *', message: 'tick' }),
   db_event: parseTriggerConfig('db_event', {
     database_config_id: randomUUID(),
@@ -130,8 +132,13 @@ function startPoller(t: ExecutionContext, kind: keyof typeof configs) {
 }
 
 async function sourceOf(triggerId: string) {
-  const { rows } = await owner.query<{ dueInMs: number; state: object; failures: number }>(
-    `select extract(epoch from due_at - now())::float8 * 1000 as "dueInMs", state, failures from trigger_sources
+  const { rows } = await owner.query<{
+    dueInMs: number;
+    state: object;
+    failures: number;
+    error: string | null;
+  }>(
+    `select extract(epoch from due_at - now())::float8 * 1000 as "dueInMs", state, failures, last_error as error from trigger_sources
       where trigger_id = $1`,
     [triggerId],
   );
@@ -240,4 +247,17 @@ test.serial('a schedule fires while the mailboxes of two other tenants wait for 
   time.advance(500);
   await eventually(async () => (await sourceOf(triggerId)).dueInMs > 0, { what: 'the schedule has fired' });
   t.is((await sourceOf(triggerId)).failures, 0);
+});
+
+test.serial('a schedule that this node cannot read stays due for another one, and says why', async (t) => {
+  const scope = await insertTenant(store);
+  const triggerId = await insertSources(scope, 'schedule');
+  await owner.query(`update trigger_sources set state = '{"handled_ms": 0}'`);
+  const { poller } = startPoller(t, 'newer');
+  poller.poll(scope, triggerId, 'schedule');
+  await eventually(async () => (await sourceOf(triggerId)).dueInMs > 0, { what: 'the source is put off' });
+  const { dueInMs, state, failures, error } = await sourceOf(triggerId);
+  t.true(dueInMs <= 2_000, `${dueInMs}`);
+  t.deepEqual({ state, failures }, { state: { handled_ms: 0 }, failures: 1 });
+  t.regex(error ?? '', /^The schedule cannot be read: timezone must be a name/);
 });

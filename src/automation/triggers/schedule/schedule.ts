@@ -11,6 +11,9 @@ export interface ScheduleRequest {
   readonly timezone: string;
 }
 
+/** The issue of a schedule that can be read and has no next firing. */
+export const neverFires = 'would never fire';
+
 /** Only a run missed within the last day is made up. */
 export const lookBackMs = 24 * 3_600_000;
 
@@ -38,7 +41,7 @@ export class Schedule {
       };
     }
     const schedule = new Schedule(line, clock);
-    if (schedule.next(nowMs) === undefined) return { field: 'cron', issue: 'would never fire' };
+    if (schedule.next(nowMs) === undefined) return { field: 'cron', issue: neverFires };
     return schedule;
   }
 
