@@ -10,13 +10,14 @@ import type { TurnOutcome, TurnPort } from '../triggers/ports.js';
 import type { ClaimedWork } from '../../infra/claims/index.js';
 import { TurnWaits } from './session-turns.js';
 import { StartPacer } from './start-pacer.js';
-import { attemptsMax, MessageCompletion, type MessageCompletionParts } from './message-completion.js';
-import { type ClaimedRow, messageClaims } from './inbox.store.js';
+import { LeftBehind } from './left-behind.js';
+import { MessageCompletion, type MessageCompletionParts } from './message-completion.js';
+import { messageClaims } from './inbox.store.js';
 import type { MessageRows } from './message-rows.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import { blocked, takenOrRefused } from './taken-turn.js';
 import { orderOf } from './turn-order.js';
-import type { MessagePayload, MessageSealer } from '../messages/message-payload.js';
+import type { MessageSealer } from '../messages/message-payload.js';
 import { MessageReader, type ReadMessage } from './message-reader.js';
 
 /** How long other nodes leave a row alone that runs here. */
@@ -24,14 +25,13 @@ export const holdMs = 60_000;
 const renewEveryMs = 20_000;
 const sweepEveryMs = 2_000;
 const deleteEveryMs = 60_000;
-const claimedMax = 100;
 const deletedMax = 1_000;
 /** Turns that this node runs at once. More wait in memory, in turn between tenants, and in the store. */
 const turnsMax = { all: 512, each: 256 };
 /** The bound of messages that wait in memory. Pollers leave new messages at their source while it is reached. */
 const waitingMax = 5_000;
 /** A message that its session has refused for this long is given up. */
-const patienceMs = 3_600_000;
+export const patienceMs = 3_600_000;
 /**
  * A message whose session has its turn is kept for this long, in case the turn can never end: several turns before it may
  * each wait seven days for a person.
@@ -44,8 +44,6 @@ const storeAgainMs = 1_000;
 export const freshMs = 2_000;
 /** A statement without an answer is stopped, or its connection lost, long before the last look. */
 const unknownLooksMax = 30;
-/** Of a message that is given up unread. */
-const unreadable: MessagePayload = { message: '', context: {}, requestId: '' };
 const claiming = 'claiming abandoned inbox messages';
 
 export interface InboxRunnerParts {
@@ -77,19 +75,27 @@ export class InboxRunner {
   readonly #parts: InboxRunnerParts;
   readonly #completion: MessageCompletion;
   readonly #reader: MessageReader;
+  readonly #leftBehind: LeftBehind;
   readonly #running = new Map<string, Promise<TurnOutcome>>();
   readonly #pacer: StartPacer<WaitingMessage>;
   /** Messages that are read again, or wait to start again after a store failure. */
   readonly #retries = new Set<InboxMessage>();
   readonly #timers = new Set<Timer>();
-  /** Whether rows may be claimed in the name of this process that it does not know, since an answer was lost. */
-  #mayHoldUnknown = false;
   #stopped = false;
 
   constructor(parts: InboxRunnerParts) {
     this.#parts = parts;
     this.#completion = new MessageCompletion(parts);
     this.#reader = new MessageReader(parts, holdMs);
+    this.#leftBehind = new LeftBehind({
+      ...parts,
+      reader: this.#reader,
+      holdMs,
+      patienceMs,
+      held: () => this.#held(),
+      begin: (item) => this.begin(item),
+      giveUp: (item, error) => this.#giveUp(item, error),
+    });
     this.#pacer = new StartPacer({
       time: parts.time,
       limits: turnsMax,
@@ -169,7 +175,9 @@ export class InboxRunner {
     const { item, readAtMs } = waiting;
     if (this.#stopped || this.#running.has(item.executionId)) return;
     const isFresh = this.#parts.time.monotonicMs() - readAtMs <= freshMs;
-    void (isFresh && item.isForSeveralTurns !== true ? this.#runHere(waiting) : this.#runIfAccepted(waiting));
+    void (isFresh && item.isForSeveralTurns !== true && item.isUnread !== true
+      ? this.#runHere(waiting)
+      : this.#runIfAccepted(waiting));
   }
 
   /** Never rejects. */
@@ -205,7 +213,7 @@ export class InboxRunner {
       return await this.#reader.again(item);
     } catch (error) {
       // The rest of a buffer may have got its row.
-      if (item.isForSeveralTurns === true && error instanceof StoreError) this.#mayHoldUnknown = true;
+      if (item.isForSeveralTurns === true && error instanceof StoreError) this.#leftBehind.mayHoldUnknown();
       throw error;
     } finally {
       this.#retries.delete(item);
@@ -260,7 +268,7 @@ export class InboxRunner {
       if (error instanceof StoreError && (error.retryable || error.failure === 'outcome-unknown')) {
         report('running a message of a trigger', error);
         this.#beginAgain(again);
-      } else if (!(error instanceof PlatformError)) {
+      } else if (!(error instanceof PlatformError) || item.isUnread === true) {
         // The outcome is unknown: the row is claimed again, and the attempt counts.
         report('running a message of a trigger', error);
       } else if (await this.#mayStillRun(item, error)) {
@@ -307,46 +315,8 @@ export class InboxRunner {
   }
 
   /** Claims rows that no process holds any more. */
-  async #claimAbandoned(): Promise<void> {
-    const room = Math.min(claimedMax, this.#pacer.free);
-    if (room <= 0) return;
-    const { rows, turns, report } = this.#parts;
-    if (this.#mayHoldUnknown) {
-      await rows.releaseOwnClaims(this.#held());
-      this.#mayHoldUnknown = false;
-    }
-    const claimed = await rows.claimLeftBehind(holdMs, room).catch((error: unknown) => {
-      this.#mayHoldUnknown = true;
-      throw error;
-    });
-    for (const row of claimed) {
-      try {
-        const item = await this.#reader.read(row);
-        // If the turn has ended, only its answer is missing from the outbox, so running it again is safe.
-        if (row.attempts > attemptsMax && (await turns.outcomeOf(item)) === undefined) {
-          await this.#giveUp(item, {
-            code: 'worker_lost',
-            message:
-              'The processes that ran this message stopped, several times. Send it again, and report it to the operator.',
-          });
-        } else this.begin(item);
-      } catch (error) {
-        // A row that cannot be read must not block the others.
-        if (error instanceof StoreError) this.#mayHoldUnknown = true;
-        else await this.#giveUpUnread(row);
-        report('reading an abandoned inbox message', error);
-      }
-    }
-  }
-
-  /** All later answers of its session wait for the row. An operator has an hour to give a missing key of the vault back. */
-  async #giveUpUnread(row: ClaimedRow): Promise<void> {
-    if (row.attempts <= attemptsMax || row.age_ms < patienceMs) return;
-    const item = { ...this.#reader.placeOf(row), work: unreadable };
-    await this.#giveUp(item, {
-      code: 'internal_error',
-      message: 'The stored message cannot be read. Send it again, and report it to the operator.',
-    }).catch((error: unknown) => this.#parts.report('giving up an inbox message', error));
+  #claimAbandoned(): Promise<void> {
+    return this.#leftBehind.claim(this.#pacer.free);
   }
 
   async #renewClaims(): Promise<void> {

@@ -205,7 +205,6 @@ const claimedRow = z.object({
   seq: z.coerce.number(),
   session_id: z.uuid(),
   execution_id: z.uuid(),
-  parts: z.array(z.instanceof(Buffer)),
   attempts: z.number(),
   age_ms: z.number(),
 });
@@ -214,7 +213,8 @@ export type ClaimedRow = z.output<typeof claimedRow>;
 
 /**
  * Claims rows that no process holds, and counts the attempt before it is made: the oldest row of each tenant first,
- * then the next of each.
+ * then the next of each. Returns no payloads: those of a hundred buffers may be more than the memory of a process, and
+ * one tenant must not hold up the claims of all.
  */
 export function claimLeftBehind(
   tx: DirectoryTransaction,
@@ -242,7 +242,7 @@ export function claimLeftBehind(
       select r.tenant_id, r.trigger_id, r.key from due join trigger_inbox r using (tenant_id, trigger_id, key)
       where r.state = 'running' and r.due_at <= clock_timestamp()
       for update of r skip locked)
-    returning tenant_id, trigger_id, key, seq, session_id, execution_id, ${partsOf}, attempts,
+    returning tenant_id, trigger_id, key, seq, session_id, execution_id, attempts,
       (extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as age_ms`);
 }
 

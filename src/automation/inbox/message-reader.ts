@@ -1,14 +1,20 @@
 import type { Ids } from '../../kernel/chance.js';
+import { TaskLimiter } from '../../kernel/task-limiter.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
-import { type MessageSealer, merged, work } from '../messages/message-payload.js';
+import { type MessagePayload, type MessageSealer, merged, work } from '../messages/message-payload.js';
 import type { LiveTriggers } from '../triggers/live-triggers.js';
 import type { TurnPort } from '../triggers/ports.js';
 import { flushKeepMs } from './flush-target.js';
 import type { ClaimedRow } from './inbox.store.js';
 import type { MessageRows } from './message-rows.js';
 import { inFirstTurn, isOfSameSender, workOf } from './one-turn.js';
+
+/** Payloads that are read at once. Each may be that of a buffer, and takes a connection while it is sent. */
+const readsMax = { all: 6, each: 3 };
+/** Of a message that is not read. */
+export const unread: MessagePayload = { message: '', context: {}, requestId: '' };
 
 export interface MessageReaderParts {
   readonly ids: Ids;
@@ -30,20 +36,18 @@ export interface ReadMessage {
 export class MessageReader {
   readonly #parts: MessageReaderParts;
   readonly #holdMs: number;
+  readonly #places = new TaskLimiter(readsMax);
 
   constructor(parts: MessageReaderParts, holdMs: number) {
     this.#parts = parts;
     this.#holdMs = holdMs;
   }
 
-  /** A claimed message. */
-  async read(row: ClaimedRow): Promise<InboxMessage> {
-    const place = this.placeOf(row);
-    return { ...place, ...(await this.#workOf(place, row.parts)) };
-  }
-
-  placeOf(row: ClaimedRow): Omit<InboxMessage, 'work'> {
+  /** A claimed message, unread: many may wait, and each may be large. */
+  claimed(row: ClaimedRow): InboxMessage {
     return {
+      work: unread,
+      isUnread: true,
       scope: this.#parts.scopeOf(row.tenant_id),
       triggerId: row.trigger_id,
       sessionId: row.session_id,
@@ -54,6 +58,13 @@ export class MessageReader {
     };
   }
 
+  /** With all messages of its buffer, for the case of no turn. Undefined if it is no longer this process's. */
+  async whole(item: InboxMessage): Promise<InboxMessage | undefined> {
+    const { scope, row, executionId } = item;
+    const parts = row && (await this.#partsOf(scope, row, executionId));
+    return parts && { ...item, ...(await this.#workOf(item, parts)), isUnread: false };
+  }
+
   /**
    * The message as it is now, and apart from the rest of its buffer. Undefined if it is no longer this process's. The
    * messages of a turn that its session has stay together.
@@ -62,12 +73,17 @@ export class MessageReader {
     const { live, rows, seal, senderBlocks } = this.#parts;
     const { scope, row, executionId, triggerId } = item;
     if (row === undefined) return { item, rest: undefined };
-    const parts = await rows.ownParts(scope, row, executionId);
+    const parts = await this.#partsOf(scope, row, executionId);
     if (parts === undefined) return undefined;
     const trigger = await live.get(triggerId);
     const messages = seal.openEach(scope, parts);
     const first = await inFirstTurn(senderBlocks, scope, trigger?.parsed, messages);
-    const joined = { ...item, work: merged(first, trigger?.parsed), isForSeveralTurns: false };
+    const joined = {
+      ...item,
+      work: merged(first, trigger?.parsed),
+      isForSeveralTurns: false,
+      isUnread: false,
+    };
     if (first.length === messages.length || (await this.#isKnown(item)))
       return { item: joined, rest: undefined };
     const restId = this.#parts.ids.uuid();
@@ -92,8 +108,16 @@ export class MessageReader {
     };
     return {
       item: { ...joined, work: merged(seal.openEach(scope, split.first), trigger?.parsed) },
-      rest: { ...item, ...place, ...(await this.#workOf(item, left)) },
+      rest: { ...joined, ...place, ...(await this.#workOf(item, left)) },
     };
+  }
+
+  #partsOf(
+    scope: TenantScope,
+    row: NonNullable<InboxMessage['row']>,
+    executionId: string,
+  ): Promise<readonly Uint8Array[] | undefined> {
+    return this.#places.run(scope.tenantId, () => this.#parts.rows.ownParts(scope, row, executionId));
   }
 
   /** An attempt before may have handed it to its session. */

@@ -10,6 +10,8 @@ export interface InboxMessage {
   readonly sessionId: string;
   readonly executionId: string;
   readonly work: MessagePayload;
+  /** `work` is that of no message: it is read when the message begins. */
+  readonly isUnread?: boolean;
   /** `work` has all messages of a buffer, which must be split before a turn runs. */
   readonly isForSeveralTurns?: boolean;
   /** Its row in the inbox; undefined for a message without a promised answer. */

@@ -1,4 +1,5 @@
 // Abandoned rows of dead nodes, against a real PostgreSQL: one tenant's few do not wait behind another's many.
+import { serialize } from 'node:v8';
 import test from 'ava';
 import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
 import { openStore, sql, type Store } from '../../../src/infra/storage/index.js';
@@ -42,7 +43,7 @@ async function leaveAnswers({ tenantId }: TenantScope, scope: TenantScope, count
   );
 }
 
-test("a tenant's abandoned messages are claimed beside another tenant's many", async (t) => {
+test.serial("a tenant's abandoned messages are claimed beside another tenant's many", async (t) => {
   const [hot, calm] = [await insertTenant(store), await insertTenant(store)];
   await leaveMessages(hot, hot, many, 1_000);
   await leaveMessages(calm, calm, few, 1);
@@ -62,7 +63,33 @@ test("a tenant's abandoned messages are claimed beside another tenant's many", a
   t.true(others.every(({ attempts }) => attempts === 2));
 });
 
-test("a tenant's abandoned answers are found beside another tenant's many", async (t) => {
+test.serial(
+  "a tenant's large buffers are claimed without their messages, beside another tenant's small message",
+  async (t) => {
+    const [hot, calm] = [await insertTenant(store), await insertTenant(store)];
+    const [buffers, ofEach, bytes] = [10, 20, 50_000];
+    await leaveMessages(calm, calm, 1, 1);
+    await store.inTenant(hot, (tx) =>
+      tx.query(sql.typeAlias('nothing')`
+      with flushed as (
+        select n, gen_random_uuid() as session, gen_random_uuid() as execution from generate_series(1, ${buffers}) n)
+      insert into trigger_inbox (tenant_id, trigger_id, key, session_id, execution_id, state, payload_hash, sealed,
+        attempts, due_at, expires_at)
+      select ${hot.tenantId}::uuid, ${hot.tenantId}::uuid, 'buffer:' || execution, session, execution, 'running', '',
+        ''::bytea, 1, now() - interval '1 hour', now() + interval '1 day' from flushed
+      union all
+      select ${hot.tenantId}::uuid, ${hot.tenantId}::uuid, 'key:' || n || ' ' || part, session, execution, 'merged', '',
+        decode(repeat('ab', ${bytes}), 'hex'), 1, now(), now() + interval '1 day'
+      from flushed, generate_series(1, ${ofEach}) part`),
+    );
+    const claimed = await store.directory((tx) => claimLeftBehind(tx, holdMs, rowsMax));
+    t.is(claimed.length, buffers + 1);
+    t.true(claimed.some(({ tenant_id }) => tenant_id === calm.tenantId));
+    t.true(serialize(claimed).byteLength < 1_000 * claimed.length, 'however much the messages have');
+  },
+);
+
+test.serial("a tenant's abandoned answers are found beside another tenant's many", async (t) => {
   const [hot, calm] = [await insertTenant(store), await insertTenant(store)];
   await leaveAnswers(hot, hot, many, 1_000);
   await leaveAnswers(calm, calm, few, 10);

@@ -289,7 +289,6 @@ class DrawnStatements {
           ...row,
           age_ms: undefined,
           seq: isTwin ? this.#places.get(row.seq) : row.seq,
-          parts: row.parts.map(String),
         }))
         .toSorted((one, other) => (one.seq ?? 0) - (other.seq ?? 0));
     const stored = await real.messages.claimLeftBehind(holdMs, 1_000);

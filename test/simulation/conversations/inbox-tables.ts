@@ -103,7 +103,7 @@ export class InboxTables {
       row.attempts += 1;
       row.claimedBy = process;
       row.dueMs = nowMs + holdMs;
-      const { tenant_id, trigger_id, key, session_id, execution_id, sealed } = row.accepted;
+      const { tenant_id, trigger_id, key, session_id, execution_id } = row.accepted;
       return {
         tenant_id,
         trigger_id,
@@ -111,7 +111,6 @@ export class InboxTables {
         seq: row.seq,
         session_id,
         execution_id: execution_id ?? '',
-        parts: [sealed],
         attempts: row.attempts,
         age_ms: nowMs - row.createdMs,
       };

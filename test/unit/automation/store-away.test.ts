@@ -267,7 +267,6 @@ test('a message that nobody can read is given up after an hour, since its sessio
     seq: 1,
     session_id: id,
     execution_id: id,
-    parts: [Buffer.from('not sealed by this key')],
     attempts,
     age_ms,
   });
@@ -276,6 +275,7 @@ test('a message that nobody can read is given up after an hour, since its sessio
   const ends: unknown[] = [];
   const { made, fire } = runner(t, () => Promise.reject(new Error('it runs no turn')), {
     claimLeftBehind: async () => claims.shift() ?? [],
+    ownParts: async () => [Buffer.from('not sealed by this key')],
     giveUp: async (_, { execution }) => {
       ends.push(execution?.error?.code);
       return true;
@@ -287,4 +287,41 @@ test('a message that nobody can read is given up after an hour, since its sessio
   t.deepEqual(ends, []);
   await fire(2_000);
   t.deepEqual(ends, ['internal_error']);
+});
+
+test('of what was left behind a few messages are read at once, and of each tenant fewer', async (t) => {
+  const calm = '00000000-0000-4000-8000-000000000002';
+  const row = (tenant_id: string, nth: number) => {
+    const execution_id = `00000000-0000-4000-8000-${String(1_000 + nth).padStart(12, '0')}`;
+    const place = { trigger_id: id, key: `key ${nth}`, seq: nth, session_id: execution_id, execution_id };
+    return { ...place, tenant_id, attempts: 2, age_ms: 1_000 };
+  };
+  const claimed = [...Array.from({ length: 20 }, (_, nth) => row(id, nth)), row(calm, 20)];
+  const reads: { readonly tenantId: string; readonly end: () => void }[] = [];
+  const orders: TurnOrder[] = [];
+  const runTurn = (order: TurnOrder): Promise<never> => {
+    orders.push(order);
+    return new Promise(() => undefined);
+  };
+  const { made, fire } = runner(t, runTurn, {
+    claimLeftBehind: async () => claimed.splice(0),
+    ownParts: async ({ tenantId }) => {
+      await new Promise<void>((end) => void reads.push({ tenantId, end }));
+      return [sealer.seal(tenantScope(tenantId), item.work)];
+    },
+  });
+  made.start();
+  await fire(2_000);
+  for (let round = 0; round < 10; round += 1) await fire(20);
+  t.deepEqual(
+    reads.map(({ tenantId }) => tenantId),
+    [id, id, id, calm],
+  );
+  reads.at(-1)?.end();
+  await new Promise((resolve) => setImmediate(resolve));
+  t.deepEqual(
+    orders.map(({ scope: { tenantId } }) => tenantId),
+    [calm],
+    'it waits for none of the others',
+  );
 });
