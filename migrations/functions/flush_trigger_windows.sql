@@ -1,7 +1,7 @@
 -- Flushes many buffers of many tenants in one call (src/automation/inbox): deletes the windows that are over, full or
 -- forced, merges the buffered messages of each into one execution, and adds the inbox row that runs it. That row
--- carries no payload: its parts do. An execution takes at most `most` messages (all, when forced); the rest begin the
--- next window. The caller fixes the execution ids: a repeated call, after a lost outcome, takes nothing more and
+-- carries no payload: its parts do. An execution takes at most `most` messages (all, when forced), and of more than
+-- three messages only the first that have 2 MiB together, or the first alone; the rest begin the next window. The caller fixes the execution ids: a repeated call, after a lost outcome, takes nothing more and
 -- returns the same.
 --
 -- A plpgsql function, since each statement sees what was committed before it began. A single statement would miss a
@@ -20,14 +20,24 @@ set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
 declare
+  -- Far more than a model reads in a turn, and little enough for the memory of a process that has many.
+  bytes_max constant int := 2 * 1024 * 1024;
+  -- So many are small enough by the limits of each, and most buffers have no more: only larger ones are measured.
+  unmeasured constant int := 3;
   closed int[];
-  overfull int[];
-  rests int[];
+  -- Those of more messages than one execution may take, or than are left unmeasured.
+  large int[];
+  limits int[];
   dues timestamptz[];
   looks timestamptz[];
+  overfull int[] := '{}';
   -- The last message that runs now, of each overfull buffer.
   lasts bigint[] := '{}';
   spot int;
+  nth int := 0;
+  present int;
+  taken int;
+  newest bigint;
 begin
   -- Locks in the order of the keys, as messages do. A message that this waited for is visible to the next statement.
   with gone as (
@@ -42,27 +52,31 @@ begin
       and not exists (
         select from trigger_inbox r where r.tenant_id = g.tenant_id and r.trigger_id = g.trigger_id
           and r.key = 'buffer:' || g.execution_id::text)
-    returning g.position, case when g.forced then 0 else w.messages - g.most end as rest, w.due_at, w.look_at
+    returning g.position, case when g.forced then w.messages else g.most end as most, w.messages, w.due_at, w.look_at
+  ), measured as (
+    select * from gone where messages > least(most, unmeasured)
   )
-  select coalesce(array_agg(position), '{}'), coalesce(array_agg(position) filter (where rest > 0), '{}'),
-    array_agg(rest) filter (where rest > 0), array_agg(due_at) filter (where rest > 0),
-    array_agg(look_at) filter (where rest > 0)
-  into closed, overfull, rests, dues, looks from gone;
+  select (select coalesce(array_agg(position), '{}') from gone), coalesce(array_agg(position), '{}'), array_agg(most),
+    array_agg(due_at), array_agg(look_at)
+  into closed, large, limits, dues, looks from measured;
 
-  if overfull <> '{}' then
-    -- No other transaction can have inserted the row: it waits until the deletion of the old one commits.
-    insert into trigger_windows (tenant_id, trigger_id, session_id, messages, due_at, look_at)
-    select tenants[position], triggers[position], sessions[position], rest, due_at, look_at
-    from unnest(overfull, rests, dues, looks) as o (position, rest, due_at, look_at);
-    foreach spot in array overfull loop
-      lasts[spot] := (
-        select max(seq) from (
-          select seq from trigger_inbox i
-          where i.session_id = sessions[spot] and i.state = 'buffered'
-            and (i.tenant_id = tenants[spot] and i.trigger_id = triggers[spot]) is true
-          order by seq limit most[spot]) as first);
-    end loop;
-  end if;
+  foreach spot in array large loop
+    nth := nth + 1;
+    select count(*), count(*) filter (where fits), max(seq) filter (where fits) into present, taken, newest from (
+      select seq, row_number() over buffer = 1 or row_number() over buffer <= limits[nth]
+          and sum(octet_length(sealed)) over buffer <= bytes_max as fits
+      from trigger_inbox i
+      where i.session_id = sessions[spot] and i.state = 'buffered'
+        and (i.tenant_id = tenants[spot] and i.trigger_id = triggers[spot]) is true
+      window buffer as (order by seq)) as first;
+    if taken < present then
+      overfull := overfull || spot;
+      lasts[spot] := newest;
+      -- No other transaction can have inserted the row: it waits until the deletion of the old one commits.
+      insert into trigger_windows (tenant_id, trigger_id, session_id, messages, due_at, look_at)
+      values (tenants[spot], triggers[spot], sessions[spot], present - taken, dues[nth], looks[nth]);
+    end if;
+  end loop;
 
   if closed <> '{}' then
     return query

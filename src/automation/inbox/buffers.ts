@@ -145,6 +145,8 @@ export class Buffers {
       this.#parts.measures.flushed();
       runner.begin(item);
     }
+    // It did not fit into one execution, and the message that arrives now comes behind it.
+    if (leftMs !== undefined && atOnce) return this.#flush(scope, window, atOnce, bytes);
     if (leftMs !== undefined) this.touched(scope, window, Math.max(1, Math.ceil(leftMs)), bytes);
   }
 

@@ -41,10 +41,7 @@ export const flushKeepMs = 24 * 3_600_000;
  * More than a hundred thousand open buffers can end at two thousand a second, so each commit must hold a large batch.
  */
 export const flushLimits = { rowsMax: 150, bytesMax: 4 * 1024 * 1024, depthMax: 100_000 };
-/**
- * The assumed size of a buffer of another node: it may hold a hundred long messages, and too many of those must not be
- * in memory at once.
- */
+/** The assumed size of a buffer of another node: its messages may be long, and too many must not be in memory at once. */
 export const bytesUnknown = 128 * 1024;
 
 /** Flushes buffers of many tenants in one call. The SQL function's comment explains the details. */

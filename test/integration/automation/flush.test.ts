@@ -146,6 +146,39 @@ test('a buffer over its limit becomes an execution of the limit and stays open f
   t.deepEqual(texts(await flush(where, { most: 5, at_once: true })), ['k', 'l', 'm']);
 });
 
+test('of a buffer of long messages an execution takes at most 2 MiB, and a longer one alone', async (t) => {
+  const where = buffer();
+  const sizes = [1_900_000, 200_000, 600_000, 1_200_000, 2_200_000, 300_000, 400_000, 500_000];
+  for (const size of sizes) await say(where, 'x'.repeat(size), 0);
+  const taken: number[][] = [];
+  for (let leftMs: number | undefined = 0; leftMs !== undefined;) {
+    const flushed: Flushed = await flush(where);
+    taken.push(texts(flushed).map(({ length }) => length));
+    leftMs = flushed.leftMs;
+    t.true(leftMs === undefined || leftMs <= 0, 'the rest is over as well');
+  }
+  t.deepEqual(taken, [[1_900_000], [200_000, 600_000, 1_200_000], [2_200_000], [300_000, 400_000, 500_000]]);
+});
+
+test('a buffer that must end at once ends in executions of at most 2 MiB', async (t) => {
+  const where = buffer();
+  for (const letter of ['a', 'b', 'c', 'd']) await say(where, letter.repeat(1_000_000), 30_000);
+  const execution_id = randomUUID();
+  const first = await flush(where, { at_once: true, execution_id });
+  t.deepEqual(
+    texts(first).map(([letter]) => letter),
+    ['a', 'b'],
+  );
+  t.true(first.leftMs !== undefined);
+  t.deepEqual(
+    (await flush(where, { at_once: true, execution_id })).parts,
+    first.parts,
+    'also when asked again',
+  );
+  const rest = await flush(where, { at_once: true });
+  t.deepEqual([texts(rest).length, rest.leftMs], [2, undefined]);
+});
+
 test.serial(
   'a message committed while the flush waits for its window belongs to the execution',
   async (t) => {
