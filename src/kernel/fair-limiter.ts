@@ -68,6 +68,11 @@ export class FairLimiter<Item> {
     return this.free > 0 ? this.#waiting.shift((share) => this.#hasOwnPlace(share)) : undefined;
   }
 
+  /** The same of one share. */
+  nextOf(share: string): Item | undefined {
+    return this.hasPlace(share) ? this.#waiting.shift((other) => other === share) : undefined;
+  }
+
   waitingOf(share: string): number {
     return this.#waiting.lengthOf(share);
   }

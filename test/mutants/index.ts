@@ -6,6 +6,7 @@ import { stores } from './cluster/stores.js';
 import { views } from './cluster/views.js';
 import { writes } from './cluster/writes.js';
 import { claims } from './platform/claims.js';
+import { inbox } from './platform/inbox.js';
 import { quota } from './platform/quota.js';
 import { work } from './platform/work.js';
 import type { Mutant } from './mutant.js';
@@ -15,5 +16,5 @@ export const parts: readonly { readonly title: string; readonly mutants: readonl
     title: 'The runtime',
     mutants: [...leases, ...views, ...actors, ...calls, ...writes, ...recovery, ...stores],
   },
-  { title: 'The platform', mutants: [...quota, ...claims, ...work] },
+  { title: 'The platform', mutants: [...quota, ...claims, ...inbox, ...work] },
 ];

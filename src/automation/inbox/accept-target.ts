@@ -1,6 +1,7 @@
 import type { BatchTarget } from '../../infra/storage/index.js';
 import { StoreError } from '../../infra/storage/index.js';
 import { plainList } from '../../infra/storage/index.js';
+import { isBehindInserted } from './behind.store.js';
 
 /** A message to accept. Its key, which identifies the row, is fixed before the first attempt to write it. */
 export interface AcceptedRow {
@@ -33,6 +34,8 @@ export interface Acceptance {
   readonly buffered: number;
   /** Its position in the order of acceptance. */
   readonly seq: number;
+  /** Whether it runs and older messages of its session run. */
+  readonly isBehind: boolean;
 }
 
 /** How long after its end a window that its process abandoned is found. */
@@ -65,7 +68,8 @@ const many = `
           answer, hold_ms, keep_ms, position)
       where position not in (select position from taken) order by position
       on conflict (tenant_id, trigger_id, key) do nothing
-      returning tenant_id, trigger_id, key, session_id, state, due_at, seq
+      returning tenant_id, trigger_id, key, session_id, state, due_at, seq,
+        state = 'running' and ${isBehindInserted.sql} as behind
     ), windows as (
       insert into trigger_windows (tenant_id, trigger_id, session_id, messages, due_at, look_at)
       select tenant_id, trigger_id, session_id, count(*), max(due_at),
@@ -76,15 +80,15 @@ const many = `
         set messages = trigger_windows.messages + excluded.messages, due_at = excluded.due_at
       returning trigger_id, session_id, messages
     )
-    select trigger_id::text, key as name, seq, null::int4 as messages, null::int8 as taken from inserted
-    union all select trigger_id::text, session_id::text, null, messages, null from windows
-    union all select null, null, null, null, position from taken`;
+    select trigger_id::text, key as name, seq, behind, null::int4 as messages, null::int8 as taken from inserted
+    union all select trigger_id::text, session_id::text, null, null, messages, null from windows
+    union all select null, null, null, null, null, position from taken`;
 
 /**
  * The same for one message, without lists, ordering and sums: a plain accept is a seventh faster. A message that is not
  * buffered skips the windows.
  */
-function single(parts: string, more: string): string {
+function single(behind: string, parts: string, more: string): string {
   return `
     with taken as (
       select 1 as position from taken_over_sessions s
@@ -97,15 +101,17 @@ function single(parts: string, more: string): string {
         clock_timestamp() + $11::int8 * interval '1 millisecond'
       where not exists (select from taken)
       on conflict (tenant_id, trigger_id, key) do nothing
-      returning due_at, seq
+      returning due_at, seq, ${behind} as behind
     )${parts}
-    select $2::text as trigger_id, $3::text as name, seq, null::int4 as messages, null::int8 as taken from inserted${more}
-    union all select null, null, null, null, position from taken`;
+    select $2::text as trigger_id, $3::text as name, seq, behind, null::int4 as messages, null::int8 as taken
+    from inserted${more}
+    union all select null, null, null, null, null, position from taken`;
 }
 
 const oneBuffered = {
   name: 'trigger_inbox_one_buffered',
   text: single(
+    'false',
     `, windows as (
       insert into trigger_windows (tenant_id, trigger_id, session_id, messages, due_at, look_at)
       select $1::uuid, $2::uuid, $4::uuid, 1, due_at, due_at + interval '${windowLateMs} milliseconds' from inserted
@@ -114,11 +120,11 @@ const oneBuffered = {
       returning messages
     )`,
     `
-    union all select $2::text, $4::text, null, messages, null from windows`,
+    union all select $2::text, $4::text, null, null, messages, null from windows`,
   ),
 };
 
-const oneAtOnce = { name: 'trigger_inbox_one_at_once', text: single('', '') };
+const oneAtOnce = { name: 'trigger_inbox_one_at_once', text: single(isBehindInserted.sql, '', '') };
 
 export const acceptTarget: BatchTarget<AcceptedRow, Acceptance> = {
   name: 'batch_trigger_inbox',
@@ -171,12 +177,12 @@ export const acceptTarget: BatchTarget<AcceptedRow, Acceptance> = {
     ];
   },
   outcomes: (rows, returned) => {
-    const seqs = new Map<string, number>();
+    const seqs = new Map<string, Placed>();
     const messages = new Map<string, number>();
     const takenOver = new Set<number>();
     for (const one of returned.map(readReturned)) {
       if ('taken' in one) takenOver.add(one.taken - 1);
-      else if ('seq' in one) seqs.set(one.at, one.seq);
+      else if ('placed' in one) seqs.set(one.at, one.placed);
       else messages.set(one.at, one.messages);
     }
     const inBatch = new Map<string, number>();
@@ -184,24 +190,24 @@ export const acceptTarget: BatchTarget<AcceptedRow, Acceptance> = {
     const written = rows.map((row, index) => {
       if (takenOver.has(index)) return undefined;
       const key = placeOf(row.trigger_id, row.key);
-      const seq = seqs.get(key);
-      if (seq === undefined) return undefined;
+      const placed = seqs.get(key);
+      if (placed === undefined) return undefined;
       seqs.delete(key);
       const window = row.state === 'buffered' ? placeOf(row.trigger_id, row.session_id) : undefined;
-      if (window === undefined) return { seq, window, position: 0 };
+      if (window === undefined) return { placed, window, position: 0 };
       const position = (inBatch.get(window) ?? 0) + 1;
       inBatch.set(window, position);
-      return { seq, window, position };
+      return { placed, window, position };
     });
     return rows.map((_, index): Acceptance => {
       const one = written[index];
-      if (takenOver.has(index)) return { fate: 'taken over', buffered: 0, seq: 0 };
-      if (one === undefined) return { fate: 'present', buffered: 0, seq: 0 };
-      const { seq, window, position } = one;
-      if (window === undefined) return { fate: 'accepted', buffered: 0, seq };
+      if (takenOver.has(index)) return { fate: 'taken over', buffered: 0, seq: 0, isBehind: false };
+      if (one === undefined) return { fate: 'present', buffered: 0, seq: 0, isBehind: false };
+      const { placed, window, position } = one;
+      if (window === undefined) return { fate: 'accepted', buffered: 0, ...placed };
       // The count is that after the whole batch; each message reports its own position.
-      const behind = (inBatch.get(window) ?? 0) - position;
-      return { fate: 'accepted', buffered: (messages.get(window) ?? 0) - behind, seq };
+      const after = (inBatch.get(window) ?? 0) - position;
+      return { fate: 'accepted', buffered: (messages.get(window) ?? 0) - after, ...placed };
     });
   },
 };
@@ -211,9 +217,11 @@ function placeOf(triggerId: string, name: string): string {
   return `${triggerId} ${name}`;
 }
 
+type Placed = Pick<Acceptance, 'seq' | 'isBehind'>;
+
 type Returned =
   | { readonly taken: number }
-  | { readonly at: string; readonly seq: number }
+  | { readonly at: string; readonly placed: Placed }
   | { readonly at: string; readonly messages: number };
 
 function readReturned(row: unknown): Returned {
@@ -222,5 +230,6 @@ function readReturned(row: unknown): Returned {
   const [taken, seq] = [field('taken'), field('seq')];
   if (taken !== null) return { taken: Number(taken) };
   const at = placeOf(String(field('trigger_id')), String(field('name')));
-  return seq === null ? { at, messages: Number(field('messages')) } : { at, seq: Number(seq) };
+  if (seq === null) return { at, messages: Number(field('messages')) };
+  return { at, placed: { seq: Number(seq), isBehind: field('behind') === true } };
 }

@@ -26,6 +26,8 @@ export interface Flushed {
   readonly parts: readonly FlushedPart[];
   /** Its position in the order of acceptance. */
   readonly seq: number;
+  /** Whether older messages of its session run. */
+  readonly isBehind: boolean;
   /** How long the window stays open, or the window of the messages that did not fit into the execution. */
   readonly leftMs: number | undefined;
 }
@@ -48,7 +50,15 @@ export const bytesUnknown = 128 * 1024;
 export function flushTarget({ holdMs, keepMs }: FlushTimes): BatchTarget<FlushRow, Flushed> {
   return {
     name: 'batch_flush_trigger_windows',
-    text: `select flush_id::text, part_seq, part, place, left_ms
+    // What the statement sees was committed before it began, as everything was that an earlier buffer of the session became.
+    text: `select flush_id::text, part_seq, part, place, left_ms, place is not null and (
+        select o.seq from unnest($1::uuid[], $3::uuid[], $4::uuid[]) as g (tenant_id, session_id, execution_id)
+          cross join lateral (
+            select seq from trigger_inbox i
+            where i.session_id = g.session_id and i.state = 'running' and i.seq < place
+              and (i.tenant_id = g.tenant_id) is true
+            order by i.seq desc limit 1) o
+        where g.execution_id = flush_id) is not null as is_behind
       from flush_trigger_windows($1, $2, $3, $4, $5, $6, ${holdMs}, ${keepMs})`,
     shareOf: ({ tenant_id }) => tenant_id,
     bytesOf: ({ bytes }) => bytes,
@@ -61,21 +71,31 @@ export function flushTarget({ holdMs, keepMs }: FlushTimes): BatchTarget<FlushRo
       plainList(rows.map((row) => row.most)),
     ],
     outcomes: (rows, returned) => {
-      const byId = new Map<string, { parts: FlushedPart[]; seq: number; leftMs: number | undefined }>();
+      const byId = new Map<string, Known>();
       for (const row of returned) {
-        const { id, part, place, leftMs } = readReturned(row);
+        const { id, part, place, isBehind, leftMs } = readReturned(row);
         let known = byId.get(id);
-        if (known === undefined) byId.set(id, (known = { parts: [], seq: 0, leftMs: undefined }));
+        if (known === undefined)
+          byId.set(id, (known = { parts: [], seq: 0, isBehind: false, leftMs: undefined }));
         if (part !== undefined) known.parts.push(part);
         if (place !== undefined) known.seq = place;
+        known.isBehind ||= isBehind;
         if (leftMs !== undefined) known.leftMs = leftMs;
       }
       return rows.map(({ execution_id }) => {
-        const { parts = [], seq = 0, leftMs } = byId.get(execution_id) ?? {};
-        return { parts: parts.toSorted((one, other) => one.seq - other.seq), seq, leftMs };
+        const { parts = [], seq = 0, isBehind = false, leftMs } = byId.get(execution_id) ?? {};
+        const inOrder = parts.toSorted((one, other) => one.seq - other.seq);
+        return { parts: inOrder, seq, isBehind, leftMs };
       });
     },
   };
+}
+
+interface Known {
+  readonly parts: FlushedPart[];
+  seq: number;
+  isBehind: boolean;
+  leftMs: number | undefined;
 }
 
 interface Returned {
@@ -83,6 +103,7 @@ interface Returned {
   readonly part: FlushedPart | undefined;
   /** The position of the row that runs. */
   readonly place: number | undefined;
+  readonly isBehind: boolean;
   readonly leftMs: number | undefined;
 }
 
@@ -96,6 +117,7 @@ function readReturned(row: unknown): Returned {
     id: String(field('flush_id')),
     part: Buffer.isBuffer(sealed) ? { seq: Number(field('part_seq')), sealed } : undefined,
     place: place === null ? undefined : Number(place),
+    isBehind: field('is_behind') === true,
     leftMs: leftMs === null ? undefined : Number(leftMs),
   };
 }

@@ -40,7 +40,7 @@ export class Flushes {
     const { triggerId, sessionId } = window;
     const trigger = await live.get(triggerId);
     const executionId = this.#parts.ids.uuid();
-    const { parts, seq, leftMs } = await writer.write({
+    const { parts, seq, isBehind, leftMs } = await writer.write({
       tenant_id: scope.tenantId,
       trigger_id: triggerId,
       session_id: sessionId,
@@ -60,7 +60,7 @@ export class Flushes {
       sessionId,
       executionId,
       ...(await workOf(senderBlocks, scope, trigger?.parsed, messages)),
-      row: { trigger_id: triggerId, key: `buffer:${executionId}`, seq },
+      row: { trigger_id: triggerId, key: `buffer:${executionId}`, seq, isBehind },
       attempts: 1,
       ageMs: 0,
     };

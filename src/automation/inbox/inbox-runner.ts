@@ -8,6 +8,7 @@ import type { SenderBlocks } from '../messages/sender-blocks.js';
 import type { LiveTriggers } from '../triggers/live-triggers.js';
 import type { TurnOutcome, TurnPort } from '../triggers/ports.js';
 import type { ClaimedWork } from '../../infra/claims/index.js';
+import { SessionLines, type WaitingMessage } from './session-lines.js';
 import { TurnWaits } from './session-turns.js';
 import { StartPacer } from './start-pacer.js';
 import { LeftBehind } from './left-behind.js';
@@ -18,7 +19,7 @@ import type { InboxMessage } from '../messages/inbox-message.js';
 import { blocked, takenOrRefused } from './taken-turn.js';
 import { orderOf } from './turn-order.js';
 import type { MessageSealer } from '../messages/message-payload.js';
-import { MessageReader, type ReadMessage } from './message-reader.js';
+import { forget, MessageReader, type ReadMessage } from './message-reader.js';
 
 /** How long other nodes leave a row alone that runs here. */
 export const holdMs = 60_000;
@@ -38,10 +39,13 @@ export const patienceMs = 3_600_000;
  */
 const knownPatienceMs = 30 * 24 * 3_600_000;
 const rescheduleMs = 2_000;
+const giveBackMs = 30_000;
 /** The delay after the store had no capacity or was unreachable. */
 const storeAgainMs = 1_000;
 /** A message that waited for longer in memory is read again: it may have been erased, or another process may run it. */
 export const freshMs = 2_000;
+/** The pauses between looks for older messages of a session that wait elsewhere. */
+const lookMs = { first: 250, most: 1_500 };
 /** A statement without an answer is stopped, or its connection lost, long before the last look. */
 const unknownLooksMax = 30;
 const claiming = 'claiming abandoned inbox messages';
@@ -60,12 +64,6 @@ export interface InboxRunnerParts {
   readonly report: (attempted: string, error: unknown) => void;
 }
 
-interface WaitingMessage {
-  readonly item: InboxMessage;
-  /** When this process had it from the store. */
-  readonly readAtMs: number;
-}
-
 /**
  * Runs accepted messages in their sessions and puts the answers into the outbox. The inbox row holds the execution's
  * id, so a message that is handed to its session twice is one turn, and an answer that is put into the outbox twice is
@@ -78,6 +76,7 @@ export class InboxRunner {
   readonly #leftBehind: LeftBehind;
   readonly #running = new Map<string, Promise<TurnOutcome>>();
   readonly #pacer: StartPacer<WaitingMessage>;
+  readonly #lines: SessionLines;
   /** Messages that are read again, or wait to start again after a store failure. */
   readonly #retries = new Set<InboxMessage>();
   readonly #timers = new Set<Timer>();
@@ -100,6 +99,11 @@ export class InboxRunner {
       time: parts.time,
       limits: turnsMax,
       begin: (waiting) => this.#begin(waiting),
+    });
+    this.#lines = new SessionLines({
+      begin: (waiting) => this.#pacer.ask(waiting.item.scope.tenantId, waiting),
+      forget,
+      giveBack: (waiting) => this.#giveBack(waiting),
     });
   }
 
@@ -142,7 +146,7 @@ export class InboxRunner {
 
   #ask(waiting: WaitingMessage): void {
     if (this.#stopped || this.#running.has(waiting.item.executionId)) return;
-    this.#pacer.ask(waiting.item.scope.tenantId, waiting);
+    this.#lines.ask(waiting);
   }
 
   /**
@@ -159,7 +163,7 @@ export class InboxRunner {
         (seq) => {
           this.#retries.delete(item);
           if (seq === null) this.beginIfAccepted(item, looks - 1);
-          else this.begin({ ...item, row: { ...row, seq }, attempts: item.attempts + 1 });
+          else this.begin({ ...item, row: { ...row, seq, isBehind: true }, attempts: item.attempts + 1 });
         },
         (error: unknown) => {
           this.#retries.delete(item);
@@ -173,25 +177,36 @@ export class InboxRunner {
 
   #begin(waiting: WaitingMessage): void {
     const { item, readAtMs } = waiting;
-    if (this.#stopped || this.#running.has(item.executionId)) return;
+    if (this.#stopped) return;
+    if (this.#running.has(item.executionId)) {
+      this.#lines.passed(item);
+      return;
+    }
     const isFresh = this.#parts.time.monotonicMs() - readAtMs <= freshMs;
-    void (isFresh && item.isForSeveralTurns !== true && item.isUnread !== true
+    const isWhole = item.isForSeveralTurns !== true && item.isUnread !== true;
+    void (isFresh && isWhole && item.row?.isBehind !== true
       ? this.#runHere(waiting)
       : this.#runIfAccepted(waiting));
   }
 
   /** Never rejects. */
   async #runHere(waiting: WaitingMessage, onTaken?: () => void): Promise<void> {
-    await this.run(waiting.item, onTaken).catch((error: unknown) => this.#afterFailure(waiting, error));
+    const { item } = waiting;
+    const passed = (): void => {
+      onTaken?.();
+      this.#lines.passed(item);
+    };
+    await this.run(item, passed).then(passed, (error: unknown) => this.#afterFailure(waiting, error));
   }
 
   /** The rest of its buffer follows in the order of acceptance: once the session has the turn, or refuses it. */
   async #runIfAccepted(waiting: WaitingMessage): Promise<void> {
-    const read = await this.#readAgain(waiting.item).catch(async (error: unknown) => {
-      await this.#afterFailure(waiting, error);
-      return undefined;
-    });
-    if (read === undefined || this.#stopped) return;
+    const read = await this.#readAgain(waiting.item).catch((error: unknown) =>
+      this.#afterFailure(waiting, error),
+    );
+    if (read === 'failed' || this.#stopped) return;
+    if (read === undefined) return this.#lines.passed(waiting.item);
+    if (read === 'behind') return this.#lookAgain(waiting);
     const { item, rest } = read;
     // Both are read again when they begin later.
     const { readAtMs } = waiting;
@@ -204,8 +219,8 @@ export class InboxRunner {
     beginRest();
   }
 
-  /** It takes its place and keeps its claim meanwhile. Undefined if the message is no longer this process's. */
-  async #readAgain(item: InboxMessage): Promise<ReadMessage | undefined> {
+  /** It takes its place and keeps its claim meanwhile. */
+  async #readAgain(item: InboxMessage): Promise<ReadMessage | 'behind' | undefined> {
     const { scope } = item;
     this.#pacer.enter(scope.tenantId);
     this.#retries.add(item);
@@ -258,20 +273,27 @@ export class InboxRunner {
     return turn;
   }
 
+  /** Older messages of its session wait on other nodes, or for their next attempt. */
+  #lookAgain(waiting: WaitingMessage): void {
+    const { pauseMs = lookMs.first / 2 } = waiting;
+    const later = { ...forget(waiting), pauseMs: Math.min(2 * pauseMs, lookMs.most) };
+    this.#beginAgain(later, later.pauseMs);
+  }
+
   /** No caller waits for the answer: retry later, or record an end that the owner can see. */
-  async #afterFailure({ item, readAtMs }: WaitingMessage, error: unknown): Promise<void> {
-    const { rows, report } = this.#parts;
+  async #afterFailure(waiting: WaitingMessage, error: unknown): Promise<'failed'> {
+    const { rows, report, time } = this.#parts;
+    const { item, readAtMs } = waiting;
     const { row, scope } = item;
-    const again = { item: { ...item, attempts: item.attempts + 1 }, readAtMs };
-    if (row === undefined) return;
+    const again = { ...waiting, item: { ...item, attempts: item.attempts + 1 } };
+    const ageMs = item.ageMs + time.monotonicMs() - readAtMs;
+    if (row === undefined) return 'failed';
+    let runsAgain = error instanceof StoreError && (error.retryable || error.failure === 'outcome-unknown');
     try {
-      if (error instanceof StoreError && (error.retryable || error.failure === 'outcome-unknown')) {
+      if (!(error instanceof PlatformError) || item.isUnread === true) {
+        // If the outcome is unknown, the row is claimed again, and the attempt counts.
         report('running a message of a trigger', error);
-        this.#beginAgain(again);
-      } else if (!(error instanceof PlatformError) || item.isUnread === true) {
-        // The outcome is unknown: the row is claimed again, and the attempt counts.
-        report('running a message of a trigger', error);
-      } else if (await this.#mayStillRun(item, error)) {
+      } else if (await this.#mayStillRun(item, ageMs, error)) {
         await rows.reschedule(scope, row, (error.retryAfterSeconds ?? 0) * 1_000 || rescheduleMs);
       } else {
         await this.#giveUp(item, { code: error.code, message: error.message });
@@ -279,31 +301,46 @@ export class InboxRunner {
     } catch (cause) {
       report('rescheduling an inbox message', cause);
       // Nobody else takes it up before the end of its hold.
-      if (cause instanceof StoreError) this.#beginAgain(again);
+      runsAgain = cause instanceof StoreError;
     }
+    if (runsAgain) this.#beginAgain(again, storeAgainMs);
+    else this.#lines.passed(item);
+    return 'failed';
   }
 
   /** Whether a session may accept the turn later, or has it. */
-  async #mayStillRun(item: InboxMessage, error: PlatformError): Promise<boolean> {
+  async #mayStillRun(item: InboxMessage, ageMs: number, error: PlatformError): Promise<boolean> {
     const mayBeAccepted = error.retry === 'later' && error.code !== 'quota_exceeded';
-    if (mayBeAccepted && item.ageMs < patienceMs) return true;
-    if (item.ageMs === 0 || item.ageMs >= knownPatienceMs) return false;
+    if (mayBeAccepted && ageMs < patienceMs) return true;
+    if ((item.ageMs === 0 && ageMs < patienceMs) || ageMs >= knownPatienceMs) return false;
     // The session runs the turn whatever becomes of the message, and its answer would reach nobody.
     return error instanceof TurnWaits || this.#parts.turns.isKnown(item);
   }
 
   /**
-   * Retry on this node. Left to the claim of abandoned rows, the message would wait for a minute and count as a lost
-   * process.
+   * Retry on this node, in its place. Left to the claim of abandoned rows, the message would wait for a minute and count
+   * as a lost process.
    */
-  #beginAgain(waiting: WaitingMessage): void {
-    this.#retries.add(waiting.item);
-    const timer = this.#parts.time.after(storeAgainMs, () => {
+  #beginAgain(waiting: WaitingMessage, inMs: number): void {
+    const { item } = waiting;
+    const hasPlace = this.#lines.pause(waiting);
+    this.#retries.add(item);
+    const timer = this.#parts.time.after(inMs, () => {
       this.#timers.delete(timer);
-      this.#retries.delete(waiting.item);
-      this.#ask(waiting);
+      this.#retries.delete(item);
+      if (this.#stopped || this.#running.has(item.executionId)) return;
+      if (hasPlace) this.#lines.again(waiting);
+      else this.#pacer.ask(item.scope.tenantId, waiting);
     });
     this.#timers.add(timer);
+  }
+
+  /** Its session has so many that it is not its turn for long. */
+  #giveBack({ item: { scope, row } }: WaitingMessage): void {
+    if (row === undefined) return;
+    this.#parts.rows
+      .reschedule(scope, row, giveBackMs)
+      .catch((error: unknown) => this.#parts.report('giving back an inbox message', error));
   }
 
   async #giveUp(
@@ -327,9 +364,11 @@ export class InboxRunner {
   /** The executions whose messages are in this process's memory. */
   #held(): readonly string[] {
     return [
-      ...this.#running.keys(),
-      ...Array.from(this.#pacer.waiting(), ({ item: { executionId } }) => executionId),
-      ...Array.from(this.#retries, ({ executionId }) => executionId),
+      ...new Set([
+        ...this.#running.keys(),
+        ...this.#lines.executionIds(),
+        ...Array.from(this.#retries, ({ executionId }) => executionId),
+      ]),
     ];
   }
 

@@ -178,24 +178,46 @@ export async function deleteRefused(
     where tenant_id = ${tenantId} and trigger_id = ${row.trigger_id} and key = ${row.key} and state = 'running'`);
 }
 
-/** The sealed payloads that a row runs: its own or, for a buffer, those of its messages. */
-export const partsOf: ReturnType<typeof sql.fragment> =
-  sql.fragment`case when i.sealed <> '' then array[i.sealed] else array(
+const sealedParts = sql.fragment`case when i.sealed <> '' then array[i.sealed] else array(
   select p.sealed from trigger_inbox p
-  where p.tenant_id = i.tenant_id and p.execution_id = i.execution_id and p.state = 'merged' order by p.seq) end as parts`;
+  where p.tenant_id = i.tenant_id and p.execution_id = i.execution_id and p.state = 'merged' order by p.seq) end`;
 
-/** Those of a running message of this execution that this process claims; undefined if there is none. */
-export async function ownParts(
+/** The sealed payloads that a row runs: its own or, for a buffer, those of its messages. */
+export const partsOf: ReturnType<typeof sql.fragment> = sql.fragment`${sealedParts} as parts`;
+
+/**
+ * Whether an older message of its session has not reached it, on whichever node it waits. A turn that the session has is
+ * behind none. With the limits each execution is looked up by its key; otherwise a plan could read all of the tenant.
+ */
+const isBehind = sql.fragment`(
+    select e.id from known_executions e where e.tenant_id = i.tenant_id and e.id = i.execution_id limit 1) is null
+  and exists (
+    select from trigger_inbox o
+    where o.session_id = i.session_id and (o.tenant_id = i.tenant_id) is true and o.state = 'running' and o.seq < i.seq and (
+      select e.id from known_executions e where e.tenant_id = o.tenant_id and e.id = o.execution_id limit 1) is null)`;
+
+const ownRow = z.object({ is_behind: z.boolean(), parts: z.array(z.instanceof(Buffer)) });
+
+export type OwnMessage = z.output<typeof ownRow>;
+
+/**
+ * A running message of this execution that this process claims, with its payloads unless it is behind another;
+ * undefined if there is none.
+ */
+export async function ownMessage(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
   row: Pick<InboxRow, 'trigger_id' | 'key'>,
   executionId: string,
-): Promise<readonly Buffer[] | undefined> {
-  const parts = await tx.maybeOneFirst(sql.type(z.object({ parts: z.array(z.instanceof(Buffer)) }))`
-    select ${partsOf} from trigger_inbox i
+  inAnyOrder: boolean,
+): Promise<OwnMessage | undefined> {
+  const own = await tx.maybeOne(sql.type(ownRow)`
+    select b.is_behind, case when b.is_behind then '{}'::bytea[] else ${sealedParts} end as parts
+    from trigger_inbox i
+      cross join lateral (select not ${inAnyOrder}::boolean and ${isBehind} as is_behind offset 0) b
     where i.tenant_id = ${tenantId} and i.trigger_id = ${row.trigger_id} and i.key = ${row.key} and i.state = 'running'
       and i.execution_id = ${executionId} and i.claimed_by is not distinct from ${claimingProcess}`);
-  return parts ?? undefined;
+  return own ?? undefined;
 }
 
 const claimedRow = z.object({

@@ -7,18 +7,25 @@ import { type MessagePayload, type MessageSealer, merged, work } from '../messag
 import type { LiveTriggers } from '../triggers/live-triggers.js';
 import type { TurnPort } from '../triggers/ports.js';
 import { flushKeepMs } from './flush-target.js';
-import type { ClaimedRow } from './inbox.store.js';
+import type { ClaimedRow, OwnMessage } from './inbox.store.js';
 import type { MessageRows } from './message-rows.js';
 import { inFirstTurn, isOfSameSender, workOf } from './one-turn.js';
+import type { WaitingMessage } from './session-lines.js';
 
 /** Payloads that are read at once. Each may be that of a buffer, and takes a connection while it is sent. */
 const readsMax = { all: 6, each: 3 };
 /** Of a message that is not read. */
-export const unread: MessagePayload = { message: '', context: {}, requestId: '' };
+const unread: MessagePayload = { message: '', context: {}, requestId: '' };
+
+/** A message that waits for long does so without its payload. */
+export function forget(waiting: WaitingMessage): WaitingMessage {
+  const { item } = waiting;
+  return item.isUnread === true ? waiting : { ...waiting, item: { ...item, work: unread, isUnread: true } };
+}
 
 export interface MessageReaderParts {
   readonly ids: Ids;
-  readonly rows: Pick<MessageRows, 'ownParts' | 'splitBuffer'>;
+  readonly rows: Pick<MessageRows, 'ownMessage' | 'splitBuffer'>;
   readonly live: Pick<LiveTriggers, 'get'>;
   readonly senderBlocks: Pick<SenderBlocks, 'isRefused'>;
   readonly turns: Pick<TurnPort, 'isKnown'>;
@@ -61,22 +68,24 @@ export class MessageReader {
   /** With all messages of its buffer, for the case of no turn. Undefined if it is no longer this process's. */
   async whole(item: InboxMessage): Promise<InboxMessage | undefined> {
     const { scope, row, executionId } = item;
-    const parts = row && (await this.#partsOf(scope, row, executionId));
-    return parts && { ...item, ...(await this.#workOf(item, parts)), isUnread: false };
+    const own = row && (await this.#own(scope, row, executionId, true));
+    return own && { ...item, ...(await this.#workOf(item, own.parts)), isUnread: false };
   }
 
   /**
-   * The message as it is now, and apart from the rest of its buffer. Undefined if it is no longer this process's. The
-   * messages of a turn that its session has stay together.
+   * The message as it is now, and apart from the rest of its buffer. Undefined if it is no longer this process's;
+   * `behind` if an older message of its session has not reached it. The messages of a turn that its session has stay
+   * together.
    */
-  async again(item: InboxMessage): Promise<ReadMessage | undefined> {
+  async again(item: InboxMessage): Promise<ReadMessage | 'behind' | undefined> {
     const { live, rows, seal, senderBlocks } = this.#parts;
     const { scope, row, executionId, triggerId } = item;
     if (row === undefined) return { item, rest: undefined };
-    const parts = await this.#partsOf(scope, row, executionId);
-    if (parts === undefined) return undefined;
+    const own = await this.#own(scope, row, executionId);
+    if (own === undefined) return undefined;
+    if (own.is_behind) return 'behind';
     const trigger = await live.get(triggerId);
-    const messages = seal.openEach(scope, parts);
+    const messages = seal.openEach(scope, own.parts);
     const first = await inFirstTurn(senderBlocks, scope, trigger?.parsed, messages);
     const joined = {
       ...item,
@@ -102,7 +111,7 @@ export class MessageReader {
     const { key, seq, parts: left } = split.rest;
     const place = {
       executionId: restId,
-      row: { trigger_id: row.trigger_id, key, seq },
+      row: { trigger_id: row.trigger_id, key, seq, isBehind: true },
       attempts: 1,
       ageMs: 0,
     };
@@ -112,12 +121,14 @@ export class MessageReader {
     };
   }
 
-  #partsOf(
+  #own(
     scope: TenantScope,
     row: NonNullable<InboxMessage['row']>,
     executionId: string,
-  ): Promise<readonly Uint8Array[] | undefined> {
-    return this.#places.run(scope.tenantId, () => this.#parts.rows.ownParts(scope, row, executionId));
+    inAnyOrder = false,
+  ): Promise<OwnMessage | undefined> {
+    const { rows } = this.#parts;
+    return this.#places.run(scope.tenantId, () => rows.ownMessage(scope, row, executionId, inAnyOrder));
   }
 
   /** An attempt before may have handed it to its session. */

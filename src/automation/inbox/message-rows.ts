@@ -17,7 +17,8 @@ import {
   endIfHeld,
   type InboxRow,
   markDone,
-  ownParts,
+  ownMessage,
+  type OwnMessage,
   ownPlace,
   releaseOwnClaims,
   renewClaims,
@@ -57,8 +58,13 @@ export interface MessageRows {
   deleteOld(rowsMax: number): Promise<number>;
   /** The position of a message of this execution that this process claims; null if there is none. */
   ownPlace(scope: TenantScope, row: RowKey, executionId: string): Promise<number | null>;
-  /** The sealed payloads of a message of this execution that this process claims; undefined if there is none. */
-  ownParts(scope: TenantScope, row: RowKey, executionId: string): Promise<readonly Uint8Array[] | undefined>;
+  /** A message of this execution that this process claims; undefined if there is none. */
+  ownMessage(
+    scope: TenantScope,
+    row: RowKey,
+    executionId: string,
+    inAnyOrder: boolean,
+  ): Promise<OwnMessage | undefined>;
   /** Gives the rest of a buffer that this process claims a row of its own; undefined if another process has the buffer. */
   splitBuffer(scope: TenantScope, row: RowKey, split: BufferSplit): Promise<SplitBuffer | undefined>;
   /** Puts off a message whose claim is this process's. */
@@ -89,8 +95,8 @@ export function messageRows(store: Store): MessageRows {
     deleteOld: (rowsMax) => store.directory((tx) => deleteOld(tx, rowsMax)),
     ownPlace: (scope, row, executionId) =>
       store.inTenant(scope, (tx) => ownPlace(scope, tx, row, executionId)),
-    ownParts: (scope, row, executionId) =>
-      store.inTenant(scope, (tx) => ownParts(scope, tx, row, executionId)),
+    ownMessage: (scope, row, executionId, inAnyOrder) =>
+      store.inTenant(scope, (tx) => ownMessage(scope, tx, row, executionId, inAnyOrder)),
     splitBuffer: (scope, row, split) => store.inTenant(scope, (tx) => splitBuffer(scope, tx, row, split)),
     reschedule: (scope, row, pauseMs) => store.inTenant(scope, (tx) => reschedule(scope, tx, row, pauseMs)),
     setAnswerCut: (scope, executionId) => store.inTenant(scope, (tx) => setAnswerCut(tx, executionId)),

@@ -55,6 +55,7 @@ export class SessionTurns implements TurnPort {
   async runTurn(order: TurnOrder): Promise<TurnOutcome> {
     const { time } = this.#parts;
     const known = order.isRepeat ? await this.#outcome(order) : 'unknown';
+    if (known !== 'unknown') order.onTaken?.();
     if (known === 'waiting') throw new TurnWaits();
     if (known === 'queued' && order.isOld) throw new TurnWaits(lateMessage);
     if (typeof known === 'object') return known;
@@ -63,6 +64,7 @@ export class SessionTurns implements TurnPort {
     for (;;) {
       await this.#follow(order);
       const outcome = await this.#outcome(order);
+      if (outcome !== 'unknown') order.onTaken?.();
       if (outcome === 'waiting') throw new TurnWaits();
       if (typeof outcome === 'object') return outcome;
       if (time.monotonicMs() > endsAt) {
@@ -154,10 +156,14 @@ export class SessionTurns implements TurnPort {
       },
       newId(),
     );
-    order.onTaken?.();
+    let isTaken = false;
     try {
       for await (const { elsewhere, events: batch } of events) {
-        if (elsewhere || batch.some(({ event: { type } }) => type === 'done' || type === 'approval')) return;
+        if (elsewhere) return;
+        // The stream may also end before its first message, with the owner of the session.
+        if (!isTaken) order.onTaken?.();
+        isTaken = true;
+        if (batch.some(({ event: { type } }) => type === 'done' || type === 'approval')) return;
       }
     } catch {
       // Losing the connection to the owner says nothing about the turn: its row, or the next read, does.

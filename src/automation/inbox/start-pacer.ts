@@ -53,8 +53,12 @@ export class StartPacer<Turn> {
   ask(share: string, turn: Turn): void {
     const isFew = this.#limiter.insideOf(share) < Math.max(sharePacedAbove, this.#limiter.insideOfEach);
     const isCalm = this.#limiter.inside < atOnceMax && this.#limiter.waitingCount === 0;
-    if (this.#limiter.hasPlace(share) && (isFew || isCalm)) this.#parts.begin(turn);
-    else {
+    if (this.#limiter.hasPlace(share) && (isFew || isCalm)) {
+      // Not past those of the tenant that wait.
+      this.#limiter.wait(share, turn);
+      const first = this.#limiter.nextOf(share);
+      if (first !== undefined) this.#parts.begin(first);
+    } else {
       this.#limiter.wait(share, turn);
       this.#growLater();
     }

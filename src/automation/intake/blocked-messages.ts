@@ -7,7 +7,7 @@ import { emptyTwiml, type Rendered } from '../outbox/replies/formats.js';
 import { recordRefused } from '../../conversations/sessions/index.js';
 import { isOpen } from './authentication.js';
 import { type CheckedMessage, inboxMessage, payloadFrom } from './incoming-request.js';
-import type { InboxRows } from './inbox-rows.js';
+import { type InboxRows, placeOf } from './inbox-rows.js';
 import { type BlockedMessage, Stop, stopAtFault, unreadable } from './pipeline/stop.js';
 import { readQuery } from './read-message.js';
 import type { UncountedRequests } from './uncounted-requests.js';
@@ -45,7 +45,7 @@ export class BlockedMessages {
     const wish = { state: 'running', answer: emptyTwiml, asks: false } as const;
     const { acceptance, row } = await rows.write(message, work, wish);
     if (acceptance.fate === 'accepted') {
-      runner.begin(inboxMessage(message, work, { ...row, seq: acceptance.seq }));
+      runner.begin(inboxMessage(message, work, placeOf(row, acceptance)));
     }
     return emptyTwiml;
   }

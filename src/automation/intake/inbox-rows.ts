@@ -3,6 +3,7 @@ import type { Acceptance, AcceptedRow } from '../inbox/accept-target.js';
 import { holdMs, type InboxRunner } from '../inbox/inbox-runner.js';
 import { findByKey } from '../inbox/inbox.store.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
+import type { InboxPlace } from '../messages/inbox-message.js';
 import type { MessagePayload, MessageSealer } from '../messages/message-payload.js';
 import type { Rendered } from '../outbox/replies/formats.js';
 import { type Incoming, inboxMessage } from './incoming-request.js';
@@ -28,6 +29,11 @@ export interface RowWish {
   readonly answer: Rendered | undefined;
   /** Whether to refuse the message if people have taken its session over. */
   readonly asks: boolean;
+}
+
+/** The place of an accepted message. */
+export function placeOf({ trigger_id, key }: AcceptedRow, { seq, isBehind }: Acceptance): InboxPlace {
+  return { trigger_id, key, seq, isBehind };
 }
 
 /** Writes the durable row of a message. */
@@ -87,6 +93,6 @@ export class InboxRows {
     const found = await findByKey(this.#parts.reads, scope, row.trigger_id, row.key);
     if (found === undefined || row.execution_id === null || found.execution_id !== row.execution_id)
       return undefined;
-    return { fate: 'accepted', buffered: 0, seq: found.seq };
+    return { fate: 'accepted', buffered: 0, seq: found.seq, isBehind: true };
   }
 }

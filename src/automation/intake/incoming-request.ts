@@ -106,7 +106,7 @@ export function payloadFrom({
 export function inboxMessage(
   { trigger, sessionId, executionId }: Incoming,
   work: MessagePayload,
-  row: { readonly trigger_id: string; readonly key: string; readonly seq: number } | undefined,
+  row: InboxMessage['row'],
 ): InboxMessage {
   const { scope } = trigger;
   return { scope, triggerId: trigger.id, sessionId, executionId, work, row, attempts: 1, ageMs: 0 };

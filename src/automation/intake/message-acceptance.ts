@@ -16,7 +16,7 @@ import type { PlainTexts } from '../outbox/replies/plain-texts.js';
 import { syncAnswer } from '../outbox/replies/sync-answer.js';
 import type { BlockedMessages } from './blocked-messages.js';
 import { type CheckedMessage, inboxMessage, namesOf, payloadFrom } from './incoming-request.js';
-import type { InboxRows, WrittenRow } from './inbox-rows.js';
+import { type InboxRows, placeOf, type WrittenRow } from './inbox-rows.js';
 import { answerOf, type RepeatedMessages } from './repeated-messages.js';
 
 /** How soon another process checks a turn whose acceptance is unknown. */
@@ -83,7 +83,7 @@ export class MessageAcceptance {
     const { acceptance, row } = await this.#write(message, work, 'running', answer);
     if (acceptance.fate !== 'accepted') return this.#notAccepted(acceptance.fate, message);
     this.#parts.measures.accepted('webhook');
-    this.#parts.runner.begin(inboxMessage(message, work, { ...row, seq: acceptance.seq }));
+    this.#parts.runner.begin(inboxMessage(message, work, placeOf(row, acceptance)));
     return answer;
   }
 
@@ -118,7 +118,7 @@ export class MessageAcceptance {
     const { acceptance, row } = await this.#write(message, work, 'running', undefined);
     if (acceptance.fate !== 'accepted') return this.#notAccepted(acceptance.fate, message);
     try {
-      return await this.#runNow(message, inboxMessage(message, work, { ...row, seq: acceptance.seq }));
+      return await this.#runNow(message, inboxMessage(message, work, placeOf(row, acceptance)));
     } catch (error) {
       if (error instanceof PlatformError) await this.#afterRefusal(message, row, error);
       throw error;

@@ -185,17 +185,17 @@ export class MailIntake {
       hold_ms: holdMs,
       keep_ms: keepMs,
     });
-    const { seq } = await writing.catch((error: unknown) => {
+    const { place } = await writing.catch((error: unknown) => {
       if (error instanceof StoreError && error.failure === 'outcome-unknown') runner.beginIfAccepted(item);
       throw error;
     });
     // A repeat, or a mail of a batch that was written again after a lost COMMIT answer and found its own rows.
-    if (seq === undefined) {
+    if (place === undefined) {
       runner.beginIfAccepted(item, 1);
       return;
     }
     this.#parts.measures.accepted('email');
-    runner.begin({ ...item, row: { ...row, seq } });
+    runner.begin({ ...item, row: { ...row, ...place } });
   }
 
   /**

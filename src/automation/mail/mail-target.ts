@@ -1,6 +1,7 @@
 import type { BatchTarget } from '../../infra/storage/index.js';
 import { StoreError } from '../../infra/storage/index.js';
 import { messagesFoundFrom } from '../inbox/found-messages.store.js';
+import type { InboxPlace } from '../messages/inbox-message.js';
 import { mailsNotedFrom } from '../messages/mail-threads.store.js';
 
 /** A mail to accept: recorded by its id, and put into the inbox. */
@@ -17,8 +18,8 @@ export interface AcceptedMail {
   readonly keep_ms: number;
 }
 
-/** The position in the order of acceptance; undefined for a repeated mail. */
-export type MailAcceptance = { readonly seq: number | undefined };
+/** Its place in the order of acceptance; undefined for a repeated mail. */
+export type MailAcceptance = { readonly place: Pick<InboxPlace, 'seq' | 'isBehind'> | undefined };
 
 /** Accepts many mails in one statement. A mail that was recorded before, by any route, does not run again. */
 export const mailTarget: BatchTarget<AcceptedMail, MailAcceptance> = {
@@ -47,11 +48,13 @@ export const mailTarget: BatchTarget<AcceptedMail, MailAcceptance> = {
   ],
   outcomes: (rows, returned) => {
     const written = new Map(returned.map((row) => readReturned(row)));
-    return rows.map(({ execution_id }) => ({ seq: written.get(execution_id) }));
+    return rows.map(({ execution_id }) => ({ place: written.get(execution_id) }));
   },
 };
 
-function readReturned(row: unknown): readonly [string, number] {
+function readReturned(row: unknown): readonly [string, NonNullable<MailAcceptance['place']>] {
   if (typeof row !== 'object' || row === null) throw new StoreError('unexpected-row', 'Accepting a mail');
-  return [String(Reflect.get(row, 'execution_id')), Number(Reflect.get(row, 'seq'))];
+  const field = (name: string): unknown => Reflect.get(row, name);
+  const place = { seq: Number(field('seq')), isBehind: field('is_behind') === true };
+  return [String(field('execution_id')), place];
 }

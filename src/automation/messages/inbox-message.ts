@@ -3,6 +3,15 @@ import { requestsOf, type TriggerConfig } from '../triggers/types/registry.js';
 import type { InvokedBy } from '../triggers/ports.js';
 import type { MessagePayload } from './message-payload.js';
 
+export interface InboxPlace {
+  readonly trigger_id: string;
+  readonly key: string;
+  /** Its position in the order of acceptance. */
+  readonly seq: number;
+  /** Older messages of its session ran when this one was accepted, or may have. They are looked for before it begins. */
+  readonly isBehind?: boolean;
+}
+
 /** A message on its way to a session. */
 export interface InboxMessage {
   readonly scope: TenantScope;
@@ -15,7 +24,7 @@ export interface InboxMessage {
   /** `work` has all messages of a buffer, which must be split before a turn runs. */
   readonly isForSeveralTurns?: boolean;
   /** Its row in the inbox; undefined for a message without a promised answer. */
-  readonly row: { readonly trigger_id: string; readonly key: string; readonly seq: number } | undefined;
+  readonly row: InboxPlace | undefined;
   /** Only for a message without a row: the person who runs a trigger by hand waits for the answer. */
   readonly invokedBy?: InvokedBy;
   readonly attempts: number;

@@ -25,7 +25,7 @@ export async function putIntoInbox(
   const executionId = ids.uuid();
   const work: MessagePayload = { ...given, requestId: key };
   const sealed = seal.seal(scope, work);
-  const seq = await insertFound(scope, tx, {
+  const place = await insertFound(scope, tx, {
     triggerId,
     key,
     sessionId,
@@ -34,7 +34,7 @@ export async function putIntoInbox(
     holdMs,
     keepMs,
   });
-  if (seq === null) return undefined;
-  const row = { trigger_id: triggerId, key, seq };
+  if (place === null) return undefined;
+  const row = { trigger_id: triggerId, key, seq: place.seq, isBehind: place.is_behind };
   return { scope, triggerId, sessionId, executionId, work, row, attempts: 1, ageMs: 0 };
 }

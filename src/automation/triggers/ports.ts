@@ -51,7 +51,7 @@ export interface TurnOrder {
   readonly isRepeat: boolean;
   /** Its message was accepted more than an hour ago. */
   readonly isOld: boolean;
-  /** Called once its session has the turn. */
+  /** Called, once or more, when its session has the turn for certain. */
   readonly onTaken?: (() => void) | undefined;
 }
 

@@ -11,6 +11,9 @@ import {
   type Acceptance,
   acceptTarget,
 } from '../../../src/automation/inbox/accept-target.js';
+import { flushTarget } from '../../../src/automation/inbox/flush-target.js';
+import { insertFound } from '../../../src/automation/inbox/found-messages.store.js';
+import { mailTarget } from '../../../src/automation/mail/mail-target.js';
 import { insertTenant } from '../../support/builders/callers.js';
 import { databaseOfFile } from '../../support/database/database.js';
 
@@ -94,6 +97,36 @@ test('a single message that runs at once is accepted like one of a batch', async
   const [first, second] = inTurn;
   t.true((first?.seq ?? Number.NaN) < (second?.seq ?? Number.NaN));
   t.true(together.every(({ seq }) => seq > (second?.seq ?? Number.NaN)));
+});
+
+test('a message that runs is told whether older ones of its session run', async (t) => {
+  const owner = new pg.Client({ connectionString: database.url });
+  await owner.connect();
+  const writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
+  database.atEnd(async () => {
+    await writers.close();
+    await owner.end();
+  });
+  const inbox = writers.writer(acceptTarget);
+  const where = { tenant_id: randomUUID(), trigger_id: randomUUID(), session_id: randomUUID() };
+  const accept = (key: string, state: 'buffered' | 'running' = 'running', given: Partial<Place> = {}) =>
+    inbox.write(message({ ...where, ...given }, key, state));
+  const first = await accept('a');
+  t.false(first.isBehind);
+  t.true((await accept('b')).isBehind);
+  const [third, elsewhere, buffered] = await Promise.all([
+    accept('c'),
+    accept('d', 'running', { session_id: randomUUID() }),
+    accept('e', 'buffered'),
+  ]);
+  t.true(third.isBehind, 'in a batch');
+  t.deepEqual([elsewhere.isBehind, buffered.isBehind], [false, false]);
+  t.false((await accept('f', 'running', { tenant_id: randomUUID() })).isBehind, 'of another tenant');
+  await owner.query("select set_config('troupe.tenant_id', $1, false)", [where.tenant_id]);
+  await owner.query("update trigger_inbox set state = 'done' where tenant_id = $1 and state = 'running'", [
+    where.tenant_id,
+  ]);
+  t.false((await accept('g')).isBehind, 'those that have ended do not count');
 });
 
 test('a message to a taken-over session is refused, alone and in a batch, and nothing is written', async (t) => {
@@ -196,4 +229,82 @@ test('a plan made without sessions uses the index of taken-over sessions and nev
     t.is(scans.length, 1);
     t.regex(scans[0] ?? '', /Index (?:Only )?Scan using sessions_taken_over on sessions/);
   }
+});
+
+test('the older messages of a session are found by the index of sessions, by plans made without any', async (t) => {
+  const owner = new pg.Client({ connectionString: database.url });
+  await owner.connect();
+  database.atEnd(() => owner.end());
+  await owner.query('set role troupe_writer; set enable_seqscan = off');
+  const where = { tenant_id: randomUUID(), trigger_id: randomUUID(), session_id: randomUUID() };
+  const alone = acceptTarget.shorter?.([message(where, 'key', 'running')])?.text ?? '';
+  const texts = [acceptTarget.text, alone, mailTarget.text, flushTarget({ holdMs: 0, keepMs: 0 }).text];
+  for (const text of texts) {
+    const { rows } = await owner.query<{ 'QUERY PLAN': string }>(`explain (generic_plan) ${text}`);
+    const lines = rows.map((row) => row['QUERY PLAN']);
+    const at = lines.findIndex((line) => / on trigger_inbox (?:o|i)\b/.test(line));
+    t.regex(
+      lines[at] ?? '',
+      /Index Scan Backward using trigger_inbox_session on trigger_inbox/,
+      lines.join('\n'),
+    );
+    t.regex(lines[at + 1] ?? '', /Index Cond: .*session_id.*seq </);
+  }
+});
+
+test('mails and found messages are told whether older ones of their session run too', async (t) => {
+  const databaseUrl = database.url;
+  const writers = openBatchWriters({ databaseUrl, time: systemTime, random: systemRandom });
+  const store = await openStore({ databaseUrl });
+  database.atEnd(async () => {
+    await writers.close();
+    await store.close();
+  });
+  const scope = await insertTenant(store);
+  const { tenantId } = scope;
+  const [triggerId, sessionId] = [randomUUID(), randomUUID()];
+  await store.inTenant(scope, async (tx) => {
+    await tx.query(sql.typeAlias('nothing')`
+      insert into agents (tenant_id, id, document)
+      values (${tenantId}, ${triggerId}, '{"name": "agent", "type": "agent"}')`);
+    await tx.query(sql.typeAlias('nothing')`
+      insert into triggers (tenant_id, id, agent_id, name, trigger_type, config)
+      values (${tenantId}, ${triggerId}, ${triggerId}, 'mails', 'email', '{}')`);
+  });
+  const mail = (key: string) =>
+    writers.writer(mailTarget).write({
+      tenant_id: tenantId,
+      trigger_id: triggerId,
+      message_id: key,
+      thread: key,
+      key,
+      session_id: sessionId,
+      execution_id: randomUUID(),
+      sealed: Buffer.from('sealed'),
+      hold_ms: 60_000,
+      keep_ms: 60_000,
+    });
+  const found = (key: string) =>
+    store.inTenant(scope, (tx) =>
+      insertFound(scope, tx, {
+        triggerId,
+        key,
+        sessionId,
+        executionId: randomUUID(),
+        sealed: Buffer.from('sealed'),
+        holdMs: 60_000,
+        keepMs: 60_000,
+      }),
+    );
+  const end = () =>
+    store.inTenant(scope, (tx) =>
+      tx.query(
+        sql.typeAlias('nothing')`update trigger_inbox set state = 'done' where tenant_id = ${tenantId}`,
+      ),
+    );
+  t.false((await mail('a')).place?.isBehind);
+  t.true((await mail('b')).place?.isBehind);
+  t.true((await found('c'))?.is_behind);
+  await end();
+  t.false((await found('d'))?.is_behind);
 });

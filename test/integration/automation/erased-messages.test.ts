@@ -168,11 +168,15 @@ test('a message that waited is read again before it runs', async (t) => {
   const { scope, say } = inbox();
   const row = await say(randomUUID(), 'ann', 'running');
   const rows = messageRows(store);
-  const parts = await rows.ownParts(scope, row, row.execution_id ?? '');
-  t.deepEqual(parts, [row.sealed]);
-  t.is(await rows.ownParts(scope, row, randomUUID()), undefined, 'the key runs in another execution');
+  const own = await rows.ownMessage(scope, row, row.execution_id ?? '', false);
+  t.deepEqual(own, { is_behind: false, parts: [row.sealed] });
+  t.is(
+    await rows.ownMessage(scope, row, randomUUID(), false),
+    undefined,
+    'the key runs in another execution',
+  );
   await forget(scope, 'ann');
-  t.is(await rows.ownParts(scope, row, row.execution_id ?? ''), undefined);
+  t.is(await rows.ownMessage(scope, row, row.execution_id ?? '', false), undefined);
 });
 
 test('with a session go its messages that wait, the parts of a flushed buffer too', async (t) => {

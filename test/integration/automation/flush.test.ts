@@ -93,6 +93,19 @@ test('buffers that end together each become one execution, with their messages i
   t.deepEqual(texts(await flush(one)), [], 'nothing waits there any more');
 });
 
+test('a buffer that runs is told whether older executions of its session run', async (t) => {
+  const where = buffer();
+  const flushed: Flushed[] = [];
+  for (const text of ['a', 'b', 'c']) {
+    await say(where, text, 0);
+    flushed.push(await flush(where));
+  }
+  t.deepEqual(
+    flushed.map(({ isBehind }) => isBehind),
+    [false, true, true],
+  );
+});
+
 test('a repeated flush with a lost outcome returns the same result', async (t) => {
   const [lost, fresh] = [buffer(), buffer()];
   await say(lost, 'a', 0);

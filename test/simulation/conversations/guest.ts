@@ -104,6 +104,7 @@ export class ConversationGuest implements Guest {
     this.messages = new MessageTables(this.tables, now, {
       claimsTwice: this.#plants.has('message_claimed_twice'),
       isUnordered: this.#plants.has('answers_unordered'),
+      seesNoneBefore: this.#plants.has('messages_overtake'),
     });
     this.tables.onControl = (tenantId) => this.#tellOfControl(tenantId);
     const callbacks = new CheckedCallbacks(this, {

@@ -1,6 +1,6 @@
 // The inbox in a simulated store, equivalent to its SQL (`test/integration/automation/simulated-messages.test.ts`).
 import type { AcceptedRow, Acceptance } from '../../../src/automation/inbox/accept-target.js';
-import type { ClaimedRow, InboxRow } from '../../../src/automation/inbox/inbox.store.js';
+import type { ClaimedRow, InboxRow, OwnMessage } from '../../../src/automation/inbox/inbox.store.js';
 
 export interface StoredMessage {
   readonly accepted: AcceptedRow;
@@ -21,6 +21,10 @@ export interface InboxTablesParts {
   readonly nowMs: () => number;
   /** Whether people have taken the session over. */
   readonly isTakenOver: (tenantId: string, sessionId: string) => boolean;
+  /** Whether a session has the execution. */
+  readonly isKnown: (tenantId: string, executionId: string) => boolean;
+  /** A planted bug: no message sees the older ones of its session. */
+  readonly seesNoneBefore?: boolean;
   /** A planted bug: messages are claimed although a process holds them. */
   readonly claimsTwice?: boolean;
 }
@@ -46,11 +50,13 @@ export class InboxTables {
 
   accept(process: string, batch: readonly AcceptedRow[]): readonly Acceptance[] {
     const nowMs = this.#parts.nowMs();
+    // A batch is one statement, and sees what was there before it.
+    const before = new Set(this.running().map(({ accepted }) => placeOf(accepted)));
     return batch.map((row): Acceptance => {
       if (row.state === 'buffered') throw new Error('the simulated store has no buffers');
       if (row.asks && this.#parts.isTakenOver(row.tenant_id, row.session_id))
-        return { fate: 'taken over', buffered: 0, seq: 0 };
-      if (this.rows.has(idOf(row))) return { fate: 'present', buffered: 0, seq: 0 };
+        return { fate: 'taken over', buffered: 0, seq: 0, isBehind: false };
+      if (this.rows.has(idOf(row))) return { fate: 'present', buffered: 0, seq: 0, isBehind: false };
       this.#seq += 1;
       this.rows.set(idOf(row), {
         accepted: { ...row },
@@ -63,7 +69,9 @@ export class InboxTables {
         dueMs: nowMs + row.hold_ms,
         claimedBy: process,
       });
-      return { fate: 'accepted', buffered: 0, seq: this.#seq };
+      const isBehind =
+        row.state === 'running' && before.has(placeOf(row)) && this.#parts.seesNoneBefore !== true;
+      return { fate: 'accepted', buffered: 0, seq: this.#seq, isBehind };
     });
   }
 
@@ -146,9 +154,28 @@ export class InboxTables {
     return row?.accepted.execution_id === executionId ? row.seq : null;
   }
 
-  ownParts(process: string, key: RowKey, executionId: string): readonly Buffer[] | undefined {
+  ownMessage(process: string, key: RowKey, executionId: string, inAnyOrder: boolean): OwnMessage | undefined {
     const row = this.#heldBy(process, key);
-    return row?.accepted.execution_id === executionId ? [row.accepted.sealed] : undefined;
+    if (row?.accepted.execution_id !== executionId) return undefined;
+    const isBehind = !inAnyOrder && this.#parts.seesNoneBefore !== true && this.#isBehind(row);
+    return { is_behind: isBehind, parts: isBehind ? [] : [row.accepted.sealed] };
+  }
+
+  #isBehind({
+    accepted: { tenant_id: tenant, session_id: session, execution_id: id },
+    seq,
+  }: StoredMessage): boolean {
+    const { isKnown } = this.#parts;
+    return (
+      !isKnown(tenant, id ?? '') &&
+      this.running().some(
+        ({ accepted, seq: other }) =>
+          accepted.tenant_id === tenant &&
+          accepted.session_id === session &&
+          other < seq &&
+          !isKnown(tenant, accepted.execution_id ?? ''),
+      )
+    );
   }
 
   /** False if another process holds it. */
@@ -204,6 +231,10 @@ export class InboxTables {
     const row = this.rows.get(idOf(key));
     return row?.state === 'running' && row.claimedBy === process ? row : undefined;
   }
+}
+
+function placeOf({ tenant_id: tenant, session_id: session }: AcceptedRow): string {
+  return `${tenant} ${session}`;
 }
 
 function idOf({ tenant_id: tenant, trigger_id: trigger, key }: RowKey): string {

@@ -80,6 +80,7 @@ export function checkMessages(guest: ConversationGuest, sent: readonly SentWebho
   return [
     ...sent.flatMap((webhook) => checkAcceptance(guest, webhook)),
     ...checkOrder(guest, sent),
+    ...checkTurns(guest, sent),
     ...checkExecutions(guest),
     ...checkAnswers(guest),
     ...checkIds(guest),
@@ -107,6 +108,22 @@ function checkOrder(guest: ConversationGuest, sent: readonly SentWebhook[]): str
       .filter(({ sessionId, sentAtMs }) => sessionId === earlier.sessionId && atMs < sentAtMs)
       .filter((later) => (rowOf(guest, later)?.seq ?? Infinity) <= (seq ?? 0))
       .map((later) => `webhook ${later.key} came before ${earlier.key}, which had been acknowledged before`);
+  });
+}
+
+/** The session takes the turns of messages in the order of acceptance, whichever node brings them. */
+function checkTurns(guest: ConversationGuest, sent: readonly SentWebhook[]): string[] {
+  const places = new Map([...guest.tables.rows.executions.keys()].map((key, place) => [key, place]));
+  const placeOf = (webhook: SentWebhook): number | undefined =>
+    places.get(keyOf(webhook.tenantId, rowOf(guest, webhook)?.accepted.execution_id ?? ''));
+  return sent.flatMap((earlier) => {
+    const { acknowledgedAtMs: atMs = Number.POSITIVE_INFINITY, sessionId } = earlier;
+    const place = placeOf(earlier);
+    if (place === undefined) return [];
+    return sent
+      .filter((later) => later.sessionId === sessionId && atMs < later.sentAtMs)
+      .filter((later) => (placeOf(later) ?? Number.POSITIVE_INFINITY) < place)
+      .map(({ key }) => `the turn of webhook ${key} came before that of ${earlier.key}, accepted before`);
   });
 }
 

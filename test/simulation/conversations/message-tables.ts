@@ -15,6 +15,7 @@ import type { Statement } from './twin-writers.js';
 export interface MessagePlants {
   readonly claimsTwice?: boolean;
   readonly isUnordered?: boolean;
+  readonly seesNoneBefore?: boolean;
 }
 
 /** The rows of accepted messages and of their answers, beside those of sessions. */
@@ -31,7 +32,9 @@ export class MessageTables {
     this.inbox = new InboxTables({
       nowMs,
       isTakenOver: (tenant, id) => this.#isTakenOver(tenant, id),
+      isKnown: (tenant, id) => sessions.rows.executions.has(keyOf(tenant, id)),
       claimsTwice: plants.claimsTwice ?? false,
+      seesNoneBefore: plants.seesNoneBefore ?? false,
     });
     this.outbox = new DeliveryTables({
       nowMs,
@@ -85,8 +88,8 @@ export class MessageTables {
       deleteOld: (rowsMax) => store(() => inbox.deleteOld(rowsMax)),
       ownPlace: ({ tenantId }, row, id) =>
         store(() => inbox.ownPlace(process, withTenant(tenantId, row), id)),
-      ownParts: ({ tenantId }, row, id) =>
-        store(() => inbox.ownParts(process, withTenant(tenantId, row), id)),
+      ownMessage: ({ tenantId }, row, id, inAnyOrder) =>
+        store(() => inbox.ownMessage(process, withTenant(tenantId, row), id, inAnyOrder)),
       splitBuffer: () => Promise.reject(new Error('the simulated store has no buffers')),
       reschedule: ({ tenantId }, row, pauseMs) =>
         store(() => inbox.reschedule(process, withTenant(tenantId, row), pauseMs)),

@@ -21,4 +21,6 @@ export type ConversationPlant =
   /** Answers are sent in any order. */
   | 'answers_unordered'
   /** A claimed message is claimed again. */
-  | 'message_claimed_twice';
+  | 'message_claimed_twice'
+  /** Messages do not look for older ones of their session that wait on other nodes. */
+  | 'messages_overtake';

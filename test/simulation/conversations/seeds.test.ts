@@ -84,6 +84,15 @@ const plants: readonly {
     faults: [],
   },
   {
+    plant: 'messages_overtake',
+    found: /^the turn of webhook .* came before that of/,
+    faults: [
+      { atMs: 3_000, kind: 'kill', node: 0 },
+      { atMs: 6_000, kind: 'kill', node: 1 },
+      { atMs: 9_000, kind: 'kill', node: 2 },
+    ],
+  },
+  {
     plant: 'message_claimed_twice',
     found: /ended with 2 executions|was answered/,
     faults: [],

@@ -150,6 +150,16 @@ export function buffersOf(test: TestFn): Buffers {
       attempts: 1,
       ageMs: 0,
     });
+    /** A session has a turn for certain once its execution is written. */
+    const takeTurn = async (order: TurnOrder, t: ExecutionContext): Promise<void> => {
+      const written = owner.query(
+        `insert into executions (tenant_id, id, session_id, agent_id, slot, arrival, channel, status, due_at, input,
+            created_at)
+          values ($1, $2, $3, $1, 0, 0, 'webhook', 'running', now() + interval '1 hour', '{}', now())`,
+        [scope.tenantId, order.executionId, sessionId],
+      );
+      await written.then(order.onTaken, (error: unknown) => t.fail(String(error)));
+    };
     const runner: FlushedBuffer['runner'] = (t, process, runTurn, given = {}) => {
       const sweeps: (() => void)[] = [];
       const rows = { ...messageRows(storeOf(process)), ...given };
@@ -157,7 +167,11 @@ export function buffersOf(test: TestFn): Buffers {
         rows,
         live: { get: async () => live },
         senderBlocks,
-        turns: { runTurn, outcomeOf: async () => undefined, isKnown: async () => false },
+        turns: {
+          runTurn: (order) => runTurn({ ...order, onTaken: () => void takeTurn(order, t) }),
+          outcomeOf: async () => undefined,
+          isKnown: async () => false,
+        },
         sender: {
           finish: async (_scope, { key }) => {
             const done = { ...row, key: key ?? '' };
@@ -178,8 +192,8 @@ export function buffersOf(test: TestFn): Buffers {
           ...systemTime,
           after: (ms, action) => {
             if (ms === 2_000) sweeps.push(action);
-            // Before a message is begun again.
-            if (ms === 1_000) return systemTime.after(0, action);
+            // Before a message is begun again, or looks again for older ones.
+            if (ms === 1_000 || ms === 250) return systemTime.after(0, action);
             return { cancel: () => undefined };
           },
         },
@@ -207,7 +221,7 @@ export function buffersOf(test: TestFn): Buffers {
     const refused = async (): Promise<readonly string[]> => {
       const { rows } = await owner.query<{ shown: string }>(
         `select concat_ws(' ', status, input ->> 'message', input #>> '{author,id}') as shown
-          from executions where tenant_id = $1 order by created_at, id`,
+          from executions where tenant_id = $1 and status <> 'running' order by created_at, id`,
         [scope.tenantId],
       );
       return rows.map(({ shown }) => shown);

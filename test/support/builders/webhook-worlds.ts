@@ -208,6 +208,7 @@ export async function webhookDecision(world: World, parts: Parts, checks: Webhoo
           fate: asks && world.takenOver ? 'taken over' : 'accepted',
           buffered: 1,
           seq: 1,
+          isBehind: false,
         }),
       },
       reads: { inTenant: async () => [] },

@@ -109,3 +109,13 @@ test('every request starts once although no timer fires on time', (t) => {
   t.is(new Set(begun).size, 310);
   t.is(begun.length, 310);
 });
+
+test('a tenant below its share starts at once what it asked for first', (t) => {
+  const { made, begun, ask } = beginnings();
+  ask('hot', 8);
+  for (const waiting of ['hot first', 'hot second']) made.ask('hot', waiting);
+  for (let ended = 0; ended < 6; ended += 1) made.leave('hot');
+  made.ask('hot', 'hot third');
+  t.deepEqual(begun.slice(8), ['hot first'], 'not the newest');
+  t.is(made.waitingCount, 2);
+});

@@ -9,6 +9,8 @@ import { StoreError } from '../../../src/infra/storage/index.js';
 import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
 import type { InboxMessage } from '../../../src/automation/messages/inbox-message.js';
 import { InboxRunner } from '../../../src/automation/inbox/inbox-runner.js';
+import { TurnWaits } from '../../../src/automation/inbox/session-turns.js';
+import { PlatformError } from '../../../src/kernel/errors.js';
 import type { MessageRows } from '../../../src/automation/inbox/message-rows.js';
 import { InboxRows } from '../../../src/automation/intake/inbox-rows.js';
 import type { Incoming } from '../../../src/automation/intake/incoming-request.js';
@@ -67,7 +69,7 @@ function runner(
       releaseOwnClaims: refused('the end of claims'),
       deleteOld: refused('old messages'),
       ownPlace: refused('a place'),
-      ownParts: refused('a payload'),
+      ownMessage: refused('a payload'),
       splitBuffer: refused('a split'),
       reschedule: refused('a pause'),
       setAnswerCut: refused('a cut answer'),
@@ -138,7 +140,11 @@ test('a message whose commit is unknown runs once its row is found', async (t) =
     orders.push(order);
     throw new StoreError('overloaded', 'everybody waits');
   };
-  const { made, fire } = runner(t, runTurn, { ownPlace: async () => (await places.shift()) ?? null });
+  const sealed = sealer.seal(scope, item.work);
+  const { made, fire } = runner(t, runTurn, {
+    ownPlace: async () => (await places.shift()) ?? null,
+    ownMessage: async () => ({ is_behind: false, parts: [sealed] }),
+  });
   made.beginIfAccepted(item);
   await fire(1_000);
   await fire(1_000);
@@ -157,10 +163,10 @@ test('a message that waited in memory runs only if it is still accepted', async 
   const sealed = sealer.seal(scope, { ...item.work, message: 'what is left' });
   const answers = [[sealed], new StoreError('unavailable', 'away'), undefined];
   const { made, fire, pass } = runner(t, runTurn, {
-    ownParts: async () => {
+    ownMessage: async () => {
       const answer = answers.shift();
       if (answer instanceof Error) throw answer;
-      return answer;
+      return answer && { is_behind: false, parts: answer };
     },
   });
   made.begin(item);
@@ -205,7 +211,7 @@ function writing(execution: string | Error, written: 'present' | StoreError = 'p
     inbox: {
       write: async () => {
         if (written !== 'present') throw written;
-        return { fate: 'present', buffered: 0, seq: 0 };
+        return { fate: 'present', buffered: 0, seq: 0, isBehind: false };
       },
     },
     reads: {
@@ -231,7 +237,12 @@ function writing(execution: string | Error, written: 'present' | StoreError = 'p
 }
 
 test('a batch that is written again after a lost answer knows its own message from a repeat', async (t) => {
-  t.deepEqual((await writing(id).write()).acceptance, { fate: 'accepted', buffered: 0, seq: 7 });
+  t.deepEqual((await writing(id).write()).acceptance, {
+    fate: 'accepted',
+    buffered: 0,
+    seq: 7,
+    isBehind: true,
+  });
   const another = '00000000-0000-4000-8000-000000000002';
   t.is((await writing(another).write()).acceptance.fate, 'present');
 });
@@ -275,7 +286,7 @@ test('a message that nobody can read is given up after an hour, since its sessio
   const ends: unknown[] = [];
   const { made, fire } = runner(t, () => Promise.reject(new Error('it runs no turn')), {
     claimLeftBehind: async () => claims.shift() ?? [],
-    ownParts: async () => [Buffer.from('not sealed by this key')],
+    ownMessage: async () => ({ is_behind: false, parts: [Buffer.from('not sealed by this key')] }),
     giveUp: async (_, { execution }) => {
       ends.push(execution?.error?.code);
       return true;
@@ -305,9 +316,9 @@ test('of what was left behind a few messages are read at once, and of each tenan
   };
   const { made, fire } = runner(t, runTurn, {
     claimLeftBehind: async () => claimed.splice(0),
-    ownParts: async ({ tenantId }) => {
+    ownMessage: async ({ tenantId }) => {
       await new Promise<void>((end) => void reads.push({ tenantId, end }));
-      return [sealer.seal(tenantScope(tenantId), item.work)];
+      return { is_behind: false, parts: [sealer.seal(tenantScope(tenantId), item.work)] };
     },
   });
   made.start();
@@ -324,4 +335,27 @@ test('of what was left behind a few messages are read at once, and of each tenan
     [calm],
     'it waits for none of the others',
   );
+});
+
+test('the hour of a message begins with its acceptance, and ends when its session has it', async (t) => {
+  const kept = { pass: (_ms: number): void => undefined };
+  const failures = [new TurnWaits(), new PlatformError('rate_limit_exceeded')];
+  const { made, pass, asked } = runner(t, async () => {
+    kept.pass(3_700_000);
+    throw failures.shift() ?? new Error('it runs twice');
+  });
+  kept.pass = pass;
+  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  made.begin(item);
+  await settled();
+  t.deepEqual(asked, ['a pause'], 'its turn waits for a person');
+  const place = { trigger_id: id, key: 'other', seq: 2 };
+  made.begin({
+    ...item,
+    row: place,
+    executionId: '00000000-0000-4000-8000-000000000003',
+    sessionId: 'other',
+  });
+  await settled();
+  t.deepEqual(asked, ['a pause', 'an end'], 'no session had it for an hour');
 });

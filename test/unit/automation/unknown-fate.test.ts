@@ -62,7 +62,7 @@ async function afterFailure(code: ErrorCode): Promise<readonly string[]> {
     checks: webhookChecks(deciding as WebhookCheckParts),
     uncounted: { noteEnded: () => undefined, noteRefused: () => undefined },
     rows: {
-      inbox: { write: async () => ({ fate: 'accepted', buffered: 0, seq: 1 }) },
+      inbox: { write: async () => ({ fate: 'accepted', buffered: 0, seq: 1, isBehind: false }) },
       reads: { inTenant: async () => [] },
       seal: { seal: () => Buffer.from('sealed') },
       ownKey: () => 'own',
