@@ -59,7 +59,7 @@ export class ClusterMembership implements Membership {
   constructor(parts: MembershipParts) {
     this.#parts = parts;
     this.self = parts.self;
-    this.#observer = new Observer(parts.config.memberStoreAwayMs);
+    this.#observer = new Observer(parts.config.memberStoreAwayMs, () => parts.time.monotonicMs());
     this.leavers = new Leavers(this.#observer, () => this.#view);
     this.#gone = new GoneProcesses(parts.time, parts.config, this.#observer);
     this.#lease = new LeaseClock(parts.time);
@@ -244,7 +244,7 @@ export class ClusterMembership implements Membership {
         if (this.#isWorker()) this.#fence('other processes removed the lease');
         else this.#contact.forgetGeneration();
       },
-      observe: (snapshot, start) => this.#observe(snapshot, start),
+      observe: (snapshot, start, isCompared) => this.#observe(snapshot, start, isCompared),
       failed: (error) => this.#emit({ event: 'store_failed', error }),
       back: (awayMs) => this.#emit({ event: 'store_back', awayMs }),
       outdated: (generation) => this.#emit({ event: 'outdated_store', generation }),
@@ -255,8 +255,9 @@ export class ClusterMembership implements Membership {
     };
   }
 
-  #observe(snapshot: Snapshot, start: Instant): void {
-    const poll = { startedMs: start.monotonicMs, receivedMs: this.#parts.time.monotonicMs() };
+  #observe(snapshot: Snapshot, start: Instant, isCompared: boolean): void {
+    const receivedMs = this.#parts.time.monotonicMs();
+    const poll = { startedMs: start.monotonicMs, receivedMs, isCompared };
     const observed = this.#observer.observe(snapshot, poll);
     if (observed === undefined || this.#isOver()) return;
     if (observed.newGeneration) this.#emit({ event: 'new_generation', generation: snapshot.generation });

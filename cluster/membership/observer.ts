@@ -5,6 +5,8 @@ import type { Snapshot, StoredLease } from './member-store.js';
 export interface Poll {
   readonly startedMs: number;
   readonly receivedMs: number;
+  /** It was a renewal: the generation was compared with the newest after its start. */
+  readonly isCompared: boolean;
 }
 
 interface Track {
@@ -36,15 +38,18 @@ export class Observer {
   #generationMs = 0;
   #storedGenerationAgeMs = 0;
   #last: Poll | undefined;
-  #polls = 0;
-  /** Processes without a lease in this generation, by the number of polls when they were first asked for. */
+  /** Start of the last one that was compared. */
+  #comparedMs = Number.NEGATIVE_INFINITY;
+  /** When processes without a lease in this generation were first asked for. */
   readonly #unseen = new Map<ProcessId, number>();
   #observingSinceMs = 0;
   readonly #gapMs: number;
+  readonly #nowMs: () => number;
 
   /** `gapMs`: polls further apart than this do not count as continuous observation. */
-  constructor(gapMs: number, tracksMax = 10_000) {
+  constructor(gapMs: number, nowMs: () => number, tracksMax = 10_000) {
     this.#gapMs = gapMs;
+    this.#nowMs = nowMs;
     this.#tracksMax = tracksMax;
   }
 
@@ -73,7 +78,7 @@ export class Observer {
     for (const { process, promisedMs } of snapshot.departed) this.#recordDeparture(process, promisedMs, poll);
     this.#forgetOldest();
     this.#last = poll;
-    this.#polls += 1;
+    if (poll.isCompared) this.#comparedMs = poll.startedMs;
     return { newGeneration };
   }
 
@@ -192,8 +197,8 @@ export class Observer {
 
   /**
    * Lower bound of the time without a renewal. A process without a lease in this generation counts as silent since the
-   * generation began; one never seen at all, only once a poll that started after the first question for it does not
-   * show it: it may have just joined.
+   * generation began; one never seen at all, only once a renewal that started after the first question for it does
+   * not show it: it may have just joined.
    */
   silentMs(process: ProcessId): number {
     if (this.#last === undefined) return 0;
@@ -203,15 +208,16 @@ export class Observer {
     return wasSeen || this.#isMissed(process) ? this.#last.startedMs - this.#generationMs : 0;
   }
 
+  /**
+   * A renewal that started after the question does not show it. Answers that came since may be from before it joined, and
+   * those of polls from a former master of the store, in whose generation it never was.
+   */
   #isMissed(process: ProcessId): boolean {
-    const asked = this.#unseen.get(process);
-    if (asked === undefined) {
-      if (this.#unseen.size >= this.#tracksMax) this.#unseen.clear();
-      this.#unseen.set(process, this.#polls);
-      return false;
-    }
-    // The next answer may belong to a poll that had started before the question.
-    return this.#polls >= asked + 2;
+    const askedMs = this.#unseen.get(process);
+    if (askedMs !== undefined) return this.#comparedMs > askedMs;
+    if (this.#unseen.size >= this.#tracksMax) this.#unseen.clear();
+    this.#unseen.set(process, this.#nowMs());
+    return false;
   }
 
   /**

@@ -12,7 +12,8 @@ export interface ContactHost extends GenerationHost {
   lease(renewals: number): Lease;
   renewed(start: Instant): void;
   refused(): void;
-  observe(snapshot: Snapshot, start: Instant): void;
+  /** `isCompared`: the generation was compared with the newest after the start. */
+  observe(snapshot: Snapshot, start: Instant, isCompared: boolean): void;
   failed(error: unknown): void;
   back(awayMs: number): void;
   /** The member store is an old one, which the cluster no longer uses. */
@@ -144,7 +145,7 @@ export class StoreContact {
       if (answer.late || wasAway) this.#renewAtMs = start.monotonicMs;
       if (answer.renewed) this.#renewed(start, answer.generation);
       else if (!answer.late) this.#host.refused();
-      if (!this.#host.isOver()) this.#observe(answer, start);
+      if (!this.#host.isOver()) this.#observe(answer, start, true);
     } catch (error) {
       this.#failed(error);
     } finally {
@@ -194,7 +195,7 @@ export class StoreContact {
         this.#renewAtMs = start.monotonicMs;
         return false;
       }
-      this.#observe(snapshot, start);
+      this.#observe(snapshot, start, false);
       return true;
     } catch (error) {
       this.#failed(error);
@@ -202,9 +203,9 @@ export class StoreContact {
     }
   }
 
-  #observe(snapshot: Snapshot, start: Instant): void {
+  #observe(snapshot: Snapshot, start: Instant, isCompared: boolean): void {
     this.#members = snapshot.view?.members.length ?? 0;
-    this.#host.observe(snapshot, start);
+    this.#host.observe(snapshot, start, isCompared);
   }
 
   #dropped(generation: string, verdict: 'outdated' | 'unknown'): void {

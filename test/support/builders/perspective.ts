@@ -29,7 +29,7 @@ export class TestPerspective implements Perspective {
   readonly random = new SeededRandom(1);
   readonly config = clusterConfig();
   readonly self = member('p0');
-  readonly observer = new Observer(this.config.memberStoreAwayMs);
+  readonly observer = new Observer(this.config.memberStoreAwayMs, () => this.time.monotonicMs());
   readonly gone = new GoneProcesses(this.time, this.config, this.observer);
   readonly events: MembershipEvent[] = [];
   readonly published: View[] = [];
@@ -96,7 +96,7 @@ export class TestPerspective implements Perspective {
     const nowMs = this.time.monotonicMs();
     this.observer.observe(
       { generation: 'one', generationAgeMs: this.generationAgeMs, leases, departed, view: this.inStore },
-      { startedMs: nowMs, receivedMs: nowMs },
+      { startedMs: nowMs, receivedMs: nowMs, isCompared: true },
     );
   }
 

@@ -17,7 +17,7 @@ const member = (name: string): Member => ({
 const [one, two, three] = [member('p1'), member('p2'), member('p3')];
 
 function observed(leases: readonly { readonly member: Member; readonly leaving: boolean }[], gone: Member[]) {
-  const observer = new Observer(2_000);
+  const observer = new Observer(2_000, () => 0);
   observer.observe(
     {
       generation: 'g',
@@ -32,7 +32,7 @@ function observed(leases: readonly { readonly member: Member; readonly leaving: 
       })),
       departed: gone.map(({ process }) => ({ process, promisedMs: 0 })),
     },
-    { startedMs: 1_000, receivedMs: 1_010 },
+    { startedMs: 1_000, receivedMs: 1_010, isCompared: true },
   );
   return new Leavers(observer, () => makeView(viewNumber(2), [one]));
 }

@@ -1,15 +1,21 @@
 import test from 'ava';
 import { processId, viewNumber, type ProcessId } from '../../../../cluster/ids/ids.js';
-import { Observer } from '../../../../cluster/membership/observer.js';
+import { Observer, type Poll } from '../../../../cluster/membership/observer.js';
 import { Quorum, type Electors } from '../../../../cluster/membership/quorum.js';
 import { makeView } from '../../../../cluster/membership/view.js';
 import { member, stored } from '../../../contracts/member-store.js';
 
 const p1 = processId('p1');
 const awayMs = 2_000;
+/** For tests in which no unknown process is asked for. */
+const never = (): number => Number.NaN;
 
-function poll(startedMs: number, receivedMs = startedMs + 10): { startedMs: number; receivedMs: number } {
-  return { startedMs, receivedMs };
+function poll(startedMs: number, receivedMs = startedMs + 10): Poll {
+  return { startedMs, receivedMs, isCompared: false };
+}
+
+function renewal(startedMs: number): Poll {
+  return { ...poll(startedMs), isCompared: true };
 }
 
 function seen(renewals: number, generation = 'a', promisedMs = 0, holds = 0) {
@@ -18,7 +24,7 @@ function seen(renewals: number, generation = 'a', promisedMs = 0, holds = 0) {
 }
 
 test('silence is counted from the receipt of the last change to the start of the last poll', (t) => {
-  const observer = new Observer(2_000);
+  const observer = new Observer(2_000, never);
   observer.observe(seen(1), poll(1_000, 1_300));
   observer.observe(seen(1), poll(4_000, 4_900));
   t.is(observer.silentMs(p1), 2_700);
@@ -27,21 +33,21 @@ test('silence is counted from the receipt of the last change to the start of the
 });
 
 test('an observer that could not poll counts no silence', (t) => {
-  const observer = new Observer(2_000);
+  const observer = new Observer(2_000, never);
   observer.observe(seen(1), poll(1_000));
   observer.observe(seen(9), poll(60_000));
   t.true(observer.silentMs(p1) <= 0);
 });
 
 test('an answer that arrives after a later one is skipped', (t) => {
-  const observer = new Observer(2_000);
+  const observer = new Observer(2_000, never);
   observer.observe(seen(5), poll(2_000));
   t.is(observer.observe(seen(4), poll(1_000, 3_000)), undefined);
   t.is(observer.lease(p1)?.renewals, 5);
 });
 
 test('a new generation restarts the measurement of silence, and leases that vanished with the old one prove nothing', (t) => {
-  const observer = new Observer(2_000);
+  const observer = new Observer(2_000, never);
   observer.observe(seen(1), poll(0));
   observer.observe(seen(1), poll(5_000));
   t.is(observer.silentMs(p1), 4_990);
@@ -60,7 +66,7 @@ test('a new generation restarts the measurement of silence, and leases that vani
 });
 
 test('a lease that vanishes within one generation counts as removed', (t) => {
-  const observer = new Observer(2_000);
+  const observer = new Observer(2_000, never);
   observer.observe(seen(1), poll(0));
   observer.observe(
     { generation: 'a', generationAgeMs: 0, leases: [], departed: [], view: undefined },
@@ -75,7 +81,7 @@ test('a lease that vanishes within one generation counts as removed', (t) => {
 });
 
 test('a process is free only for a time after a renewal that surely fell between two polls, if it is bound by no promise', (t) => {
-  const observer = new Observer(2_000);
+  const observer = new Observer(2_000, never);
   observer.observe(seen(1), poll(1_000));
   t.false(observer.isFree(p1, 1_010, awayMs), 'at first sight the renewal may be old');
   observer.observe(seen(2), poll(1_500));
@@ -86,7 +92,7 @@ test('a process is free only for a time after a renewal that surely fell between
 });
 
 test('a removed lease shows no free process, however recent its last renewal', (t) => {
-  const observer = new Observer(2_000);
+  const observer = new Observer(2_000, never);
   observer.observe(seen(1), poll(1_000));
   observer.observe(seen(2), poll(1_500));
   t.true(observer.isFree(p1, 1_600, awayMs));
@@ -142,7 +148,7 @@ test('a process that held a newer view and was bound by no promise confirms nobo
 });
 
 test('only a renewal without a promise shows in which views its process confirms nobody', (t) => {
-  const observer = new Observer(2_000);
+  const observer = new Observer(2_000, never);
   observer.observe(seen(1, 'a', 0, 1), poll(1_000));
   observer.observe(seen(2, 'a', 4_000, 2), poll(1_500));
   t.is(observer.holds(p1), viewNumber(2));
@@ -158,7 +164,7 @@ test('views below a seized number block nothing', (t) => {
 });
 
 test('a departed process is unbound when its last promise has expired', (t) => {
-  const observer = new Observer(2_000);
+  const observer = new Observer(2_000, never);
   const departed = [{ process: p1, promisedMs: 1_000 }];
   observer.observe({ ...seen(1), departed }, poll(1_000));
   t.true(observer.hasDeparted(p1));
@@ -169,7 +175,7 @@ test('a departed process is unbound when its last promise has expired', (t) => {
 });
 
 test('watched silence excludes the time in which the observer could not poll', (t) => {
-  const observer = new Observer(2_000);
+  const observer = new Observer(2_000, never);
   observer.observe(seen(1), poll(1_000));
   observer.observe(seen(1), poll(2_000));
   t.is(observer.watchedSilenceMs(p1), 990);
@@ -181,7 +187,7 @@ test('watched silence excludes the time in which the observer could not poll', (
 });
 
 test('a renewal that the store executed late shows a member as free for that much shorter', (t) => {
-  const observer = new Observer(2_000);
+  const observer = new Observer(2_000, never);
   const late = (lateMs: number, renewals: number) => ({
     ...seen(renewals),
     leases: [stored('p1', renewals, { lateMs })],
@@ -192,14 +198,20 @@ test('a renewal that the store executed late shows a member as free for that muc
   t.false(observer.isFree(p1, 2_400, awayMs), 'sent before 1_500 - 600, so it may confirm 2_000 after that');
 });
 
-test('a process that was never seen counts as silent only after a poll that started after the question', (t) => {
-  const observer = new Observer(2_000);
-  observer.observe(seen(1), poll(1_000));
+test('a process that was never seen counts as silent only after a renewal that started after the question', (t) => {
+  let nowMs = 9_100;
+  const observer = new Observer(2_000, () => nowMs);
+  observer.observe(seen(1), renewal(1_000));
   observer.observe(seen(2), poll(9_000));
   const joined = processId('p2');
   t.is(observer.silentMs(joined), 0, 'it may have joined since');
-  observer.observe(seen(3), poll(9_400));
-  t.is(observer.silentMs(joined), 0, 'this poll may have been in flight');
-  observer.observe(seen(4), poll(9_900));
-  t.is(observer.silentMs(joined), 9_900 - 1_010);
+  nowMs = 30_000;
+  // Both were in flight, and their answers waited for this process to go on.
+  observer.observe(seen(3), poll(9_050));
+  observer.observe(seen(4), renewal(9_100));
+  t.is(observer.silentMs(joined), 0, 'both started before the question');
+  observer.observe(seen(5), poll(9_900));
+  t.is(observer.silentMs(joined), 0, 'it may be a former master that answers, where the process never was');
+  observer.observe(seen(6), renewal(10_000));
+  t.is(observer.silentMs(joined), 10_000 - 1_010);
 });
