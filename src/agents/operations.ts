@@ -11,6 +11,8 @@ import {
   pageQuery,
   queryFlag,
   tenantUser,
+  givenGuid,
+  givenUuid,
 } from '../http/operations/index.js';
 import type { Agents } from './agents.js';
 import { type AgentFilter, type AgentRow, statuses } from './agents.store.js';
@@ -21,10 +23,10 @@ import { answerOf, issueAnswer } from './issues.js';
 import { type ModelChecks, modelWarnings } from './models.js';
 import type { PublishConfig, Publishing } from './publishing.js';
 
-const agentParams = z.object({ id: z.uuid() });
+const agentParams = z.object({ id: givenUuid });
 const paging = {
   limit: pageQuery.shape.limit,
-  cursor: z.guid().optional(),
+  cursor: givenGuid.optional(),
 };
 
 const publishBody = z.object({
@@ -32,7 +34,7 @@ const publishBody = z.object({
     .object({
       rate_limit: z.int().min(1).max(1_000_000).nullish().describe('Turns per minute.'),
       allowed_users: z
-        .array(z.guid())
+        .array(givenGuid)
         .max(1_000)
         .nullish()
         .describe('Ids of the users who may chat with the agent. Empty: every user who may chat.'),
@@ -84,7 +86,7 @@ function readingOperations(agents: Agents): readonly Operation[] {
         status: z.enum(statuses).optional(),
         type: z.enum(agentTypes).optional(),
         includeArchived: queryFlag.optional(),
-        createdBy: z.guid().optional(),
+        createdBy: givenGuid.optional(),
         ...paging,
       }),
       output: listed,
@@ -97,7 +99,7 @@ function readingOperations(agents: Agents): readonly Operation[] {
       path: '/api/agents/published',
       title: 'List published agents',
       access: tenantUser('agents:read'),
-      query: z.object({ type: z.enum(agentTypes).optional(), createdBy: z.guid().optional(), ...paging }),
+      query: z.object({ type: z.enum(agentTypes).optional(), createdBy: givenGuid.optional(), ...paging }),
       output: listed,
       handle: ({ caller, query: { limit, cursor, ...filter } }) =>
         answerList(agents, authorOf(caller), { ...filter, status: 'published', after: cursor, limit }),

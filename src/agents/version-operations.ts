@@ -10,15 +10,16 @@ import {
   type Operation,
   pageQuery,
   tenantUser,
+  givenUuid,
 } from '../http/operations/index.js';
 import { authorOf } from './author.js';
 import type { Publishing } from './publishing.js';
 import { sideOf, versionOf, type Versions } from './versions.js';
 import type { VersionRow } from './versions.store.js';
 
-const ofAgent = { params: z.object({ id: z.uuid() }), absent: 'agent_not_found' } as const;
+const ofAgent = { params: z.object({ id: givenUuid }), absent: 'agent_not_found' } as const;
 const ofVersion = {
-  params: z.object({ id: z.uuid(), version: z.string().max(20) }),
+  params: z.object({ id: givenUuid, version: z.string().max(20) }),
   absent: 'agent_not_found',
 } as const;
 

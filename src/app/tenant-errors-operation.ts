@@ -12,6 +12,7 @@ import {
   rangeQuery,
   rowsFor,
   tenantCaller,
+  givenGuid,
 } from '../http/operations/index.js';
 import type { ErrorRecord, ErrorRecords } from '../infra/diagnostics/index.js';
 import type { TenantScope } from '../kernel/tenant-scope.js';
@@ -55,11 +56,11 @@ export function tenantErrorsOperation({ errorRecords, ownAgents }: TenantErrorsP
     access: tenantCaller('telemetry:read'),
     query: pageQuery.extend({
       ...rangeQuery.shape,
-      id: z.guid().optional().describe('Only this error.'),
+      id: givenGuid.optional().describe('Only this error.'),
       code: z.string().min(1).max(100).optional(),
       request_id: z.string().min(1).max(200).optional(),
-      agent_id: z.guid().optional(),
-      trigger_id: z.guid().optional(),
+      agent_id: givenGuid.optional(),
+      trigger_id: givenGuid.optional(),
     }),
     output: pageShape(tenantError),
     async handle({ caller: { scope }, query }) {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { expressionLengthMax, faultOfExpression } from '../../infra/expressions/index.js';
 import { parsePath } from './context-path.js';
 import { textsOf, unknownPlaceholder } from './placeholders.js';
-import { named } from '../../http/operations/index.js';
+import { named, givenGuid } from '../../http/operations/index.js';
 
 /** The part of a schema that describes how its tool is called. Each type of schema has its own form. */
 
@@ -13,7 +13,7 @@ const headerName = z
   .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, { error: 'must be the name of a header' });
 
 const byName = { secret_ref: secretName.optional() };
-const byId = { vault_secret_id: z.guid().optional() };
+const byId = { vault_secret_id: givenGuid.optional() };
 
 export const auth = named(
   'ToolAuth',
@@ -144,7 +144,7 @@ export const mcpServer = named(
   }),
 );
 
-export const subAgent = z.strictObject({ agent_id: z.guid() });
+export const subAgent = z.strictObject({ agent_id: givenGuid });
 
 export const approval = z
   .enum(['always', 'never'])

@@ -10,6 +10,7 @@ import {
   oneShape,
   type Operation,
   tenantUser,
+  givenUuid,
 } from '../../http/operations/index.js';
 import { authorOf } from '../author.js';
 import { schemaAnswer, schemaAnswerOf } from './responses.js';
@@ -18,10 +19,10 @@ import type { Schemas } from './schemas.js';
 import { serverTool } from './schemas.store.js';
 import type { ToolTest } from './tool-test.js';
 
-const ofAgent = { params: z.object({ id: z.uuid() }), absent: 'agent_not_found' } as const;
+const ofAgent = { params: z.object({ id: givenUuid }), absent: 'agent_not_found' } as const;
 /** The look-up checks a schema's id, so that a malformed id is not reported as a missing agent. */
 const ofSchema = {
-  params: z.object({ id: z.uuid(), schemaId: z.string().max(100) }),
+  params: z.object({ id: givenUuid, schemaId: z.string().max(100) }),
   absent: 'agent_not_found',
 } as const;
 

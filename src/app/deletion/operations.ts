@@ -6,6 +6,7 @@ import {
   type Operation,
   operator,
   tenantUserAt,
+  givenUuid,
 } from '../../http/operations/index.js';
 import { actorOf } from '../../kernel/caller.js';
 import { tenantScope } from '../../kernel/tenant-scope.js';
@@ -13,7 +14,7 @@ import type { TenantDeletion } from './tenant-deletion.js';
 
 const shared = {
   method: 'DELETE',
-  params: z.object({ id: z.uuid() }),
+  params: z.object({ id: givenUuid }),
   absent: 'tenant_not_found',
   body: z.object({ confirm: z.string().max(1_000).describe("The tenant's name.") }),
   status: 202,

@@ -20,6 +20,7 @@ import {
   replayed,
   rowsFor,
   validKey,
+  givenUuid,
 } from '../../http/operations/index.js';
 import { displayName, emailAddress, type Identity, tenantStatuses } from '../../tenancy/identity/index.js';
 import type { Vault } from '../../tenancy/vault/index.js';
@@ -37,7 +38,7 @@ export interface OperatorParts {
 }
 
 const searchText = z.string().min(1).max(200);
-const params = z.object({ id: z.uuid() });
+const params = z.object({ id: givenUuid });
 /** Without a range, the last 30 days. */
 const daysDefault = 30;
 

@@ -12,12 +12,13 @@ import {
   pageQuery,
   queryFlag,
   tenantUser,
+  givenUuid,
 } from '../../http/operations/index.js';
 import { detailOf, summaryOf } from './responses.js';
 import type { Configurations, Editor } from './configurations.js';
 import { configurationDetail, configurationPatch, configurationSummary, newConfiguration } from './shapes.js';
 
-const params = z.object({ id: z.uuid() });
+const params = z.object({ id: givenUuid });
 const databaseExample = {
   name: 'shop',
   connection_config: {

@@ -3,7 +3,7 @@ import type { Time } from '../../../cluster/index.js';
 import type { TenantCaller } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { invalidField } from '../../kernel/errors.js';
-import { declare, type Operation, tenantUser } from '../../http/operations/index.js';
+import { declare, type Operation, tenantUser, givenUuid } from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import type { SecretRef, Vault } from '../../tenancy/vault/index.js';
 import { SecretValue } from '../../tenancy/vault/index.js';
@@ -25,7 +25,7 @@ export interface ReadingParts {
   readonly time: Time;
 }
 
-const params = z.object({ id: z.uuid() });
+const params = z.object({ id: givenUuid });
 const hourMs = 3_600_000;
 const freshForHours = 24;
 

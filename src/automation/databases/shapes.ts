@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { databaseSchema } from './catalogue/read-schema.js';
 import { tableNameOf } from './catalogue/table-name.js';
-import { named } from '../../http/operations/index.js';
+import { named, givenGuid } from '../../http/operations/index.js';
 
 const tablesMax = 1_000;
 
@@ -37,7 +37,7 @@ const place = {
 const credential = {
   password: password.optional().describe('Stored in the vault and never returned.'),
   password_secret_ref: secretName.optional().describe('The name of a secret that holds the password.'),
-  vault_secret_id: z.guid().optional().describe('The id of a secret that holds the password.'),
+  vault_secret_id: givenGuid.optional().describe('The id of a secret that holds the password.'),
 };
 export const credentialFields = ['password', 'password_secret_ref', 'vault_secret_id'] as const;
 

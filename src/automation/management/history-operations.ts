@@ -15,6 +15,8 @@ import {
   pageShape,
   rowsFor,
   tenantCaller,
+  givenGuid,
+  givenUuid,
 } from '../../http/operations/index.js';
 import { deliveryAnswer, deliveryAnswerOf } from './responses.js';
 import type { Outbox } from '../outbox/outbox.js';
@@ -55,7 +57,7 @@ export function historyOperations({ history, outbox }: HistoryOperationParts): r
       title: 'What a trigger ran',
       description: 'Newest first.',
       access: tenantCaller('executions:read'),
-      params: z.object({ id: z.uuid() }),
+      params: z.object({ id: givenUuid }),
       query: pageQuery.extend({ status: z.enum(statuses).optional() }),
       output: pageShape(executionAnswer),
       handle: async ({ caller, params, query }) => {
@@ -70,7 +72,7 @@ export function historyOperations({ history, outbox }: HistoryOperationParts): r
       path: '/api/triggers/:id/executions/:executionId',
       title: 'One execution of a trigger, with its steps and deliveries',
       access: tenantCaller('executions:read'),
-      params: z.object({ id: z.uuid(), executionId: z.uuid() }),
+      params: z.object({ id: givenUuid, executionId: givenUuid }),
       output: oneShape(enrichedAnswer),
       handle: async ({ caller, params }) =>
         one(await history.enriched(caller.scope, params.id, params.executionId)),
@@ -82,7 +84,7 @@ export function historyOperations({ history, outbox }: HistoryOperationParts): r
       title: 'Buffers of a trigger that are open now',
       description: 'The 200 that end first. Each belongs to one session and becomes one execution.',
       access: tenantCaller('executions:read'),
-      params: z.object({ id: z.uuid() }),
+      params: z.object({ id: givenUuid }),
       output: listShape(bufferAnswer),
       handle: async ({ caller, params }) =>
         list([...(await history.buffers(caller.scope, params.id, buffersMax))]),
@@ -102,7 +104,7 @@ export function historyOperations({ history, outbox }: HistoryOperationParts): r
       path: '/api/triggers/:id/stats',
       title: 'One trigger in figures',
       access: tenantCaller('triggers:read'),
-      params: z.object({ id: z.uuid() }),
+      params: z.object({ id: givenUuid }),
       output: oneShape(ownStatsAnswer),
       handle: async ({ caller, params }) => one(await history.statsOf(caller.scope, params.id)),
     }),
@@ -119,9 +121,9 @@ export function historyOperations({ history, outbox }: HistoryOperationParts): r
           .transform((status) => (status === 'dead' ? ('delivery_failed' as const) : status))
           .optional()
           .describe('`dead` is an alias of `delivery_failed`.'),
-        trigger_id: z.guid().optional(),
-        session_id: z.guid().optional(),
-        execution_id: z.guid().optional(),
+        trigger_id: givenGuid.optional(),
+        session_id: givenGuid.optional(),
+        execution_id: givenGuid.optional(),
       }),
       output: pageShape(deliveryAnswer),
       handle: async ({ caller, query }) => {
@@ -146,7 +148,7 @@ export function historyOperations({ history, outbox }: HistoryOperationParts): r
       title: 'Send a failed answer once more',
       description: 'Starts at the chunk that failed and uses the trigger’s current configuration.',
       access: tenantCaller('messages:send'),
-      params: z.object({ id: z.uuid() }),
+      params: z.object({ id: givenUuid }),
       output: oneShape(deliveryAnswer),
       errors: ['conflict'],
       handle: async ({ caller, params }) => {

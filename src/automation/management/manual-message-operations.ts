@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { invalidField } from '../../kernel/errors.js';
-import { declare, one, oneShape, type Operation, tenantCaller } from '../../http/operations/index.js';
+import {
+  declare,
+  one,
+  oneShape,
+  type Operation,
+  tenantCaller,
+  givenUuid,
+} from '../../http/operations/index.js';
 import type { ManualMessages } from './manual-messages.js';
 
 const textCharsMax = 20_000;
@@ -19,7 +26,7 @@ export function manualOperations(messages: ManualMessages): readonly Operation[]
         'Goes out by the channel or callback that the session’s last message came in by. The same `Idempotency-Key` ' +
         'within 24 hours answers the same and sends nothing.',
       access: tenantCaller('messages:send'),
-      params: z.object({ id: z.uuid() }),
+      params: z.object({ id: givenUuid }),
       body: z.object({ message: z.string().trim().min(1).max(textCharsMax) }),
       headers: ['idempotency-key'],
       output: oneShape(z.object({ message_id: z.uuid(), delivered_at: z.iso.datetime() })),

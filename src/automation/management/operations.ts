@@ -20,6 +20,8 @@ import {
   queryFlag,
   tenantCaller,
   tenantUser,
+  givenGuid,
+  givenUuid,
 } from '../../http/operations/index.js';
 import {
   createdAnswer,
@@ -47,7 +49,7 @@ export interface TriggerOperationParts {
   readonly time: Pick<Time, 'wallMs' | 'soon'>;
 }
 
-export const triggerParams = z.object({ id: z.uuid() });
+export const triggerParams = z.object({ id: givenUuid });
 const name = z.string().trim().min(1).max(255);
 const dayMs = 24 * 3_600_000;
 
@@ -66,7 +68,7 @@ function reading({ triggers, publicUrl, time }: TriggerOperationParts): readonly
         'Newest first. All are answered unless `limit` or `cursor` is given, or together they have more than 8 MB: then `next_cursor` continues the list.',
       access: tenantCaller('triggers:read'),
       query: pageQuery.extend({
-        agent_id: z.guid().optional(),
+        agent_id: givenGuid.optional(),
         trigger_type: z.enum(triggerTypes).optional(),
         enabled: queryFlag.optional(),
       }),
@@ -131,13 +133,13 @@ function writing({ triggers, publicUrl, time }: TriggerOperationParts): readonly
       description: 'The response is the only place that shows the secret of a webhook or a callback.',
       access: tenantUser('triggers:create'),
       body: z.object({
-        agent_id: z.guid(),
+        agent_id: givenGuid,
         name,
         trigger_type: z.enum(triggerTypes),
         trigger_config: anyConfig.default({}),
       }),
       output: createdAnswer,
-      shown: { body: shownNewTrigger({ agent_id: z.guid(), name }), bodyExample: newTriggerExample },
+      shown: { body: shownNewTrigger({ agent_id: givenGuid, name }), bodyExample: newTriggerExample },
       status: 201,
       errors: ['agent_not_found', 'conflict'],
       handle: async ({ caller, body, secretsTo }) => {
@@ -169,7 +171,7 @@ function writing({ triggers, publicUrl, time }: TriggerOperationParts): readonly
       access: tenantUser('triggers:update'),
       params: triggerParams,
       body: z.object({
-        agent_id: z.guid().optional(),
+        agent_id: givenGuid.optional(),
         name: name.optional(),
         trigger_type: z.enum(triggerTypes).optional(),
         trigger_config: anyConfig.optional(),

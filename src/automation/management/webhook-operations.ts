@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PlatformError } from '../../kernel/errors.js';
-import { anyone, declare, type Operation, RawReply } from '../../http/operations/index.js';
+import { anyone, declare, type Operation, RawReply, givenUuid } from '../../http/operations/index.js';
 import type { FailedCredentials } from '../../tenancy/quota/index.js';
 import { requestsOf } from '../triggers/types/registry.js';
 import { webhookUrlOf } from './responses.js';
@@ -21,7 +21,7 @@ export interface WebhookOperationParts {
 /** The limit of wrong addresses and signatures per sender; wrong API keys are counted where keys are checked. */
 const triedInVain: ReadonlySet<string> = new Set(['not_found', 'invalid_signature']);
 
-const params = z.object({ id: z.uuid() });
+const params = z.object({ id: givenUuid });
 const challengeCharsMax = 1_000;
 
 /** The public webhook endpoints; each trigger configures its own authentication. */

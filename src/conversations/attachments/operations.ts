@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { declare, type Operation, RawReply, tenantCaller } from '../../http/operations/index.js';
+import { declare, type Operation, RawReply, tenantCaller, givenUuid } from '../../http/operations/index.js';
 import type { AttachmentContent, Attachments } from './attachments.js';
 
 export function attachmentOperations(attachments: Pick<Attachments, 'content'>): readonly Operation[] {
@@ -11,7 +11,7 @@ export function attachmentOperations(attachments: Pick<Attachments, 'content'>):
       title: 'Get the content of an attachment of a message.',
       description: 'The messages of a conversation list their attachments with their ids.',
       access: tenantCaller('sessions:read'),
-      params: z.object({ id: z.uuid() }),
+      params: z.object({ id: givenUuid }),
       output: z.unknown(),
       contentType: 'application/octet-stream',
       errors: ['not_found'],

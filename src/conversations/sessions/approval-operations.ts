@@ -14,6 +14,8 @@ import {
   pageQuery,
   pageShape,
   tenantCaller,
+  givenGuid,
+  givenUuid,
 } from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import { approvalStatuses, findApproval, listApprovals, type ReadApproval } from './approvals.store.js';
@@ -77,7 +79,7 @@ export function approvalOperations(parts: ApprovalOperationParts): readonly Oper
       access: tenantCaller('sessions:read'),
       query: pageQuery.extend({
         status: z.enum(approvalStatuses).optional(),
-        session_id: z.guid().optional(),
+        session_id: givenGuid.optional(),
       }),
       output: pageShape(approvalShape),
       async handle({ caller, query }) {
@@ -97,7 +99,7 @@ export function approvalOperations(parts: ApprovalOperationParts): readonly Oper
       description:
         'The turn goes on once all calls of its round are decided. A second decision is refused with `conflict`.',
       access: tenantCaller('sessions:control'),
-      params: z.object({ id: z.uuid() }),
+      params: z.object({ id: givenUuid }),
       body: decisionBody,
       output: oneShape(approvalShape),
       errors: ['not_found', 'conflict', 'validation_error', 'payload_too_large'],

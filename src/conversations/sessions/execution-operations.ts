@@ -12,6 +12,8 @@ import {
   pageShape,
   rangeQuery,
   tenantCaller,
+  givenGuid,
+  givenUuid,
 } from '../../http/operations/index.js';
 import type { Store, TenantTransaction } from '../../infra/storage/index.js';
 import { PlatformError } from '../../kernel/errors.js';
@@ -54,8 +56,8 @@ export function executionOperations(store: Store, findPromised: FindPromised): r
       access: tenantCaller('executions:read'),
       query: pageQuery.extend({
         trace_id: z.string().min(1).max(256).optional(),
-        session_id: z.guid().optional(),
-        agent_id: z.guid().optional(),
+        session_id: givenGuid.optional(),
+        agent_id: givenGuid.optional(),
         status: z.enum(statuses).optional(),
         ...rangeQuery.shape,
       }),
@@ -81,7 +83,7 @@ export function executionOperations(store: Store, findPromised: FindPromised): r
       path: '/api/v1/executions/:id',
       title: 'Get one execution with its steps.',
       access: tenantCaller('executions:read'),
-      params: z.object({ id: z.uuid() }),
+      params: z.object({ id: givenUuid }),
       output: oneShape(executionDetailShape),
       errors: ['not_found'],
       async handle({ caller, params }) {

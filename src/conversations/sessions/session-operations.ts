@@ -30,6 +30,8 @@ import {
   rangeQuery,
   tenantCaller,
   validate,
+  givenGuid,
+  givenUuid,
 } from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import type { AgentAdmission } from './agent-admission.js';
@@ -53,7 +55,7 @@ import { serveSessionChanges } from './session-changes-stream.js';
 import { lastMessages } from './session-previews.store.js';
 import type { Sessions } from './sessions.js';
 
-const sessionParams = z.object({ id: z.uuid() });
+const sessionParams = z.object({ id: givenUuid });
 const expiresMax = 604_800;
 const channelCharactersMax = 64;
 const searchCharactersMax = 200;
@@ -66,7 +68,7 @@ const controlBody = z
   .nullish();
 
 const newSessionBody = z.object({
-  agent_id: z.guid(),
+  agent_id: givenGuid,
   consumer_key: z.unknown().optional(),
   metadata: z.unknown().optional(),
 });
@@ -75,7 +77,7 @@ const newSessionBody = z.object({
 const shownSessionBody = named(
   'NewSession',
   z.object({
-    agent_id: z.guid(),
+    agent_id: givenGuid,
     consumer_key: z.string().max(consumerKeyCharactersMax).nullish(),
     metadata: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).nullish(),
   }),
@@ -152,7 +154,7 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
       query: pageQuery.extend({
         control_mode: z.enum(['engaged', 'manual_handoff']).optional(),
         consumer_key: z.string().min(1).max(consumerKeyCharactersMax).optional(),
-        agent_id: z.guid().optional(),
+        agent_id: givenGuid.optional(),
         channel: z.string().min(1).max(channelCharactersMax).optional(),
         ended: queryFlag.optional(),
         awaiting_approval: queryFlag.optional(),
@@ -265,7 +267,7 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
       description: 'A turn that waits in the queue ends at once.',
       access: tenantCaller('sessions:cancel'),
       params: sessionParams,
-      body: z.object({ execution_id: z.guid().nullish() }).nullish(),
+      body: z.object({ execution_id: givenGuid.nullish() }).nullish(),
       output: oneShape(z.object({ cancelled: z.boolean(), execution_id: z.uuid().optional() })),
       errors: ['not_found'],
       async handle({ caller, params, body }) {

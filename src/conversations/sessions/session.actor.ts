@@ -99,9 +99,18 @@ export function sessionActor(commits: SessionCommits, parts: SessionActorParts):
       erasePerson: { lane: 'control', idempotent: true },
     },
     commits,
-    load: ({ group, key }) => ({ tenantId: group, sessionId: key }),
+    load: ({ group, key }) => ({ tenantId: group, sessionId: canonical(key) }),
     create: (activation) => new SessionActor(activation, parts),
   });
+}
+
+/**
+ * The store finds a session by an id in either case, but each spelling is an actor of its own: two of them would work on
+ * the same turns and messages, without a fence between them.
+ */
+function canonical(sessionId: string): string {
+  if (sessionId === sessionId.toLowerCase()) return sessionId;
+  throw new TypeError(`The session id ${sessionId} must be in lower case`);
 }
 
 /** The last event that a reader has. A message may hold none, and a process of version 0.1 does not tell it. */

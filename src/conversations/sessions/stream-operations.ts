@@ -18,6 +18,7 @@ import {
   RawReply,
   type StreamReply,
   tenantCaller,
+  givenUuid,
 } from '../../http/operations/index.js';
 import type { ChatTurn, ChatTurns } from './chat-turns.js';
 import { joinedMax } from './reader-limits.js';
@@ -48,8 +49,8 @@ const stream = {
   headers: ['X-Execution-Id'],
 } as const;
 
-const agentParams = z.object({ id: z.uuid() });
-const executionParams = z.object({ id: z.uuid() });
+const agentParams = z.object({ id: givenUuid });
+const executionParams = z.object({ id: givenUuid });
 const disconnectQuery = z.object({
   cancel_on_disconnect: z
     .enum(['true', 'false'])

@@ -18,6 +18,7 @@ import {
   pageShape,
   type StreamReply,
   visitor,
+  givenUuid,
 } from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import { readInvocation, webChannel } from '../invocation/index.js';
@@ -50,7 +51,7 @@ const messageCharactersMax = 8_000;
 const visitorFields: ReadonlySet<string> = new Set(['message', 'session_id', 'capabilities']);
 
 const keyParams = z.object({ publicKey: z.string() });
-const idParams = keyParams.extend({ id: z.uuid() });
+const idParams = keyParams.extend({ id: givenUuid });
 
 const newVisitor = named(
   'NewVisitor',
@@ -64,7 +65,7 @@ const newMessage = named(
   'VisitorMessage',
   z.object({
     message: z.string().max(messageCharactersMax),
-    session_id: z.uuid().optional(),
+    session_id: givenUuid.optional(),
     capabilities: z.object({ blocks: z.array(z.string().max(100)).max(10) }).optional(),
   }),
 );

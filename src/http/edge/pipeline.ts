@@ -166,7 +166,16 @@ export class Pipeline {
   #refuseWithoutPermission({ operation, params, exchange }: Incoming, caller: Caller): Ready<void> {
     const refusal = withoutPermission(operation, caller);
     if (refusal === undefined) return;
-    const noted = operation.refused?.({ caller, params, requestId: exchange.head.requestId }, refusal);
+    const named = operation.params?.safeParse(params);
+    const noted = operation.refused?.(
+      {
+        caller,
+        // The entry has the id in the spelling by which entries are found.
+        params: named?.success === true ? named.data : params,
+        requestId: exchange.head.requestId,
+      },
+      refusal,
+    );
     return whenReady(noted, () => {
       throw refusal;
     });

@@ -4,6 +4,7 @@ export type { AuditRule, AuditTrail, EntryOfOperation } from './audit-rule.js';
 export { done, doneShape, list, listShape, one, oneShape } from './responses.js';
 export { closedSchemaOf } from './closed-schema.js';
 export { type Dialect, dialects, envelope, spelled, unexpected } from './dialect.js';
+export { givenGuid, givenUuid } from './given-id.js';
 export {
   type BegunRequest,
   type IdempotencyRule,

@@ -13,6 +13,7 @@ import {
 import type { ChatTurn, ChatTurns } from '../../conversations/sessions/index.js';
 import type { TenantCaller } from '../../kernel/caller.js';
 import { type ErrorCode, PlatformError } from '../../kernel/errors.js';
+import { isUuid } from '../../kernel/uuid.js';
 import { missingArgument } from '../tools/input-plan.js';
 import type { Answer, Arguments } from '../tools/tool.js';
 import { TurnReader, type TurnResult } from './turn-reader.js';
@@ -52,8 +53,8 @@ export class ChatRunner {
   async run({ agent_id: agentId, ...fields }: Arguments, request: ChatRequest): Promise<ChatAnswer> {
     const { signal, idempotencyKey } = request;
     if (agentId === undefined) throw missingArgument('agent_id');
-    if (typeof agentId !== 'string' || !uuid.test(agentId)) throw new PlatformError('agent_not_found');
-    const turn = await this.#begun(agentId, fields, request);
+    if (typeof agentId !== 'string' || !isUuid(agentId)) throw new PlatformError('agent_not_found');
+    const turn = await this.#begun(agentId.toLowerCase(), fields, request);
     const entered = await turn.enter();
     const reader = new TurnReader(signal, request.onProgress);
     const { isDone } = await entered.sendTo(reader);
@@ -107,8 +108,6 @@ export class ChatRunner {
       .catch((error: unknown) => this.#parts.report('cancelling the turn of a client that left', error));
   }
 }
-
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 function answerOf({ sessionId, executionId }: ChatTurn, result: TurnResult): ChatAnswer {
   const ids = { session_id: sessionId, execution_id: executionId };

@@ -2,7 +2,14 @@ import { z } from 'zod';
 import type { Time } from '../../../cluster/index.js';
 import { invalidField, PlatformError } from '../../kernel/errors.js';
 import { listVendorModels, VendorError } from '../../llm/index.js';
-import { declare, one, oneShape, type Operation, tenantUser } from '../../http/operations/index.js';
+import {
+  declare,
+  one,
+  oneShape,
+  type Operation,
+  tenantUser,
+  givenUuid,
+} from '../../http/operations/index.js';
 import type { Vault } from '../../tenancy/vault/index.js';
 import type { VendorAccess } from './vendor-access.js';
 
@@ -26,7 +33,7 @@ export function providerKeyOperations({ access, vault, time }: ProviderKeyParts)
       title: 'Ask the vendor whether a stored key is valid',
       description: 'For secrets of kind `llm_key`. Asks for the models of the key; nothing is spent.',
       access: tenantUser('secrets:write'),
-      params: z.object({ id: z.uuid() }),
+      params: z.object({ id: givenUuid }),
       output: oneShape(
         z.object({
           valid: z.boolean(),

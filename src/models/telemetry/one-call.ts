@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { declare, one, oneShape, type Operation, tenantUser } from '../../http/operations/index.js';
+import {
+  declare,
+  one,
+  oneShape,
+  type Operation,
+  tenantUser,
+  givenUuid,
+} from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { readCall } from './log.store.js';
@@ -22,7 +29,7 @@ export function oneCallOperation(store: Store): Operation {
     description: 'Attempts are kept for some months; an older call has none.',
     access: tenantUser('telemetry:read', 'required-header'),
     errors: ['not_found'],
-    params: z.object({ id: z.uuid() }),
+    params: z.object({ id: givenUuid }),
     output: oneShape(logEntry.extend({ attempts: z.array(attemptShape) })),
     handle: ({ caller, params }) =>
       store.inTenant(caller.scope, async (tx) => {

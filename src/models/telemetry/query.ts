@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { givenGuid } from '../../http/operations/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { logOrders } from './log.store.js';
 import { momentText } from './range.js';
@@ -15,7 +16,7 @@ function wholeNumber(fallback: number, most: number) {
 }
 
 const name = z.string().min(1).max(200).optional();
-const agent_id = z.guid().optional();
+const agent_id = givenGuid.optional();
 const dates = { start_date: momentText.optional(), end_date: momentText.optional() };
 const filters = { agent_id, provider: name, model: name, status: z.enum(['success', 'error']).optional() };
 

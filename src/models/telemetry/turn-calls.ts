@@ -6,6 +6,7 @@ import {
   named,
   type Operation,
   tenantCaller,
+  givenUuid,
 } from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import { PlatformError } from '../../kernel/errors.js';
@@ -72,7 +73,7 @@ export function turnCallOperations(store: Store): readonly Operation[] {
       description: 'Empty for an execution whose calls are kept no longer.',
       access: tenantCaller('executions:read'),
       errors: ['not_found'],
-      params: z.object({ id: z.uuid() }),
+      params: z.object({ id: givenUuid }),
       output: listShape(turnCallShape),
       handle: ({ caller, params }) =>
         store.inTenant(caller.scope, async (tx) => {

@@ -10,12 +10,13 @@ import {
   oneShape,
   type Operation,
   tenantUserAt,
+  givenUuid,
 } from '../../http/operations/index.js';
 import type { Members } from './members.js';
 import { memberFrom, memberShape } from './shapes.js';
 
 const path = '/api/tenants/:id/members';
-const memberParams = z.object({ id: z.uuid(), userId: z.uuid() });
+const memberParams = z.object({ id: givenUuid, userId: givenUuid });
 /** Stored as digits, with the `+` if it was given, so that it can be compared with a sender's number. */
 const phone = z
   .string()
@@ -32,7 +33,7 @@ export function memberOperations(members: Members): readonly Operation[] {
       path,
       title: 'List the members of a tenant',
       access: tenantUserAt('id', 'members:read'),
-      params: z.object({ id: z.uuid() }),
+      params: z.object({ id: givenUuid }),
       absent: 'tenant_not_found',
       output: listShape(memberShape),
       handle: async ({ caller }) => list((await members.list(caller.scope)).map(memberFrom)),

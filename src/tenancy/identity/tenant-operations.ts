@@ -16,6 +16,7 @@ import {
   tenantUserAt,
   user,
   validKey,
+  givenUuid,
 } from '../../http/operations/index.js';
 import { plans, tenantSettings } from '../../kernel/plans/index.js';
 import { type ModelAliases, modelAliases } from '../../kernel/model-aliases.js';
@@ -33,7 +34,7 @@ import type { Tenants } from './tenants.js';
 
 const oneTenant = oneShape(tenantShape);
 const keptTenant = oneShape(keptTenantShape);
-const params = z.object({ id: z.uuid() });
+const params = z.object({ id: givenUuid });
 
 /** As stored, but null removes a figure or all figures. */
 const settingsPatch = z.object({

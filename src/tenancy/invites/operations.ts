@@ -14,6 +14,7 @@ import {
   oneShape,
   type Operation,
   tenantUserAt,
+  givenUuid,
 } from '../../http/operations/index.js';
 import type { Accept } from './accept.js';
 import type { InviteRow } from './invites.store.js';
@@ -54,7 +55,7 @@ export function inviteOperations(
       description:
         'Only the mail contains the join link. It works once and expires after seven days. With `TROUPE_VERIFY_EMAIL=on` an owner of the tenant must have verified an address, and an address gets at most five invitations a day from all tenants together (`rate_limit_exceeded`).',
       access: tenantUserAt('id', 'members:write'),
-      params: z.object({ id: z.uuid() }),
+      params: z.object({ id: givenUuid }),
       absent: 'tenant_not_found',
       body: z.object({ email: emailAddress, role: z.enum(roles) }),
       output: oneShape(inviteShape),
@@ -69,7 +70,7 @@ export function inviteOperations(
       path,
       title: 'List pending invitations',
       access: tenantUserAt('id', 'members:read'),
-      params: z.object({ id: z.uuid() }),
+      params: z.object({ id: givenUuid }),
       absent: 'tenant_not_found',
       output: listShape(inviteShape),
       handle: async ({ caller }) => list((await invites.list(caller.scope)).map(inviteFrom)),
@@ -81,7 +82,7 @@ export function inviteOperations(
       path: `${path}/:inviteId`,
       title: 'Cancel an invitation',
       access: tenantUserAt('id', 'members:write'),
-      params: z.object({ id: z.uuid(), inviteId: z.uuid() }),
+      params: z.object({ id: givenUuid, inviteId: givenUuid }),
       output: doneShape,
       errors: ['not_found', 'ROLE_ESCALATION_DENIED'],
       handle: async ({ caller, params }) => {

@@ -5,7 +5,7 @@ import { rangeFrom } from './key-rules.js';
 import { keyPrefixes, publicPrefixes } from './key-text.js';
 import { isOrigin } from './public-use.js';
 import { tiers } from './tiers.js';
-import { named } from '../../http/operations/index.js';
+import { named, givenGuid, givenUuid } from '../../http/operations/index.js';
 
 const daysMax = 36_500;
 
@@ -56,11 +56,7 @@ const origins = z
   .min(1)
   .max(20)
   .describe('Origins of the pages that may use a public key.');
-const agentIds = z
-  .array(z.guid().transform((id) => id.toLowerCase()))
-  .min(1)
-  .max(20)
-  .describe('The agents that a public key may chat with.');
+const agentIds = z.array(givenGuid).min(1).max(20).describe('The agents that a public key may chat with.');
 const publicUse = { origins: origins.optional(), agent_ids: agentIds.optional() };
 const limits = { budget: budgetShape.nullish(), allowed_models: allowedModels, allowed_ips: allowedIps };
 
@@ -145,7 +141,7 @@ export const newRate = z
     return z.NEVER;
   });
 
-export const keyParams = z.object({ keyId: z.uuid() });
+export const keyParams = z.object({ keyId: givenUuid });
 
 export const statuses = ['active', 'revoked', 'expired'] as const;
 export type KeyStatus = (typeof statuses)[number];

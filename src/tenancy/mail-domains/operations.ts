@@ -10,12 +10,13 @@ import {
   oneShape,
   type Operation,
   tenantUser,
+  givenUuid,
 } from '../../http/operations/index.js';
 import { domainName } from './domain-name.js';
 import { type MailDomains, proofOf } from './mail-domains.js';
 import type { MailDomainRow } from './mail-domains.store.js';
 
-const params = z.object({ id: z.uuid() });
+const params = z.object({ id: givenUuid });
 const moment = z.iso.datetime();
 
 const answer = named(

@@ -15,6 +15,7 @@ import {
   rowsFor,
   tenantUser,
   textCursor,
+  givenUuid,
 } from '../../http/operations/index.js';
 import { normalHost } from './allowed-hosts.js';
 import { graceMsDefault, publicReference, type SecretDetails, type Secrets, secretsMax } from './secrets.js';
@@ -60,7 +61,7 @@ const allowedHosts = z
       'TLS only to this machine.',
   );
 
-const params = z.object({ id: z.uuid() });
+const params = z.object({ id: givenUuid });
 
 export function secretOperations(secrets: Secrets, providers: () => readonly string[]): readonly Operation[] {
   return [

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { expressionLengthMax, faultOfExpression } from '../../../infra/expressions/index.js';
-import { isJsonObject } from '../../../http/operations/index.js';
+import { isJsonObject, givenGuid } from '../../../http/operations/index.js';
 import { faultOfAddress } from '../templates.js';
 
 /** Field schemas that several parts of a trigger's configuration share. */
@@ -20,7 +20,7 @@ export const contentType = z
 /** A secret by its name or its id; exactly one of the two is set. */
 export const secretFields = {
   secret_ref: secretName.optional(),
-  vault_secret_id: z.guid().optional(),
+  vault_secret_id: givenGuid.optional(),
 };
 
 export interface SecretFields {

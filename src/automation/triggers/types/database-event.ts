@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { givenGuid } from '../../../http/operations/index.js';
 import { fillText } from '../templates.js';
 import { sourceFields } from '../config/source-fields.js';
 import { triggerType } from './trigger-type.js';
@@ -12,7 +13,7 @@ const tableName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_$]{0,62}(?:\.[A-Za-z_][
 
 export const databaseEventConfig = z.object({
   ...sourceFields,
-  database_config_id: z.guid(),
+  database_config_id: givenGuid,
   table: tableName,
   events: z
     .array(z.enum(['insert', 'update']))

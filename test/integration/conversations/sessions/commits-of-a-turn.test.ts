@@ -76,6 +76,18 @@ test('a plain turn of a new session is accepted, claimed and started in one comm
   t.is(await commitsOf(sessionId), 4);
 });
 
+test("an actor of a session's id in upper case neither loads the session nor leaves a row", async (t) => {
+  const sessionId = randomUUID();
+  const node = await nodeWith('spelled', sessionId);
+  t.teardown(() => node.stop());
+  await run(node, randomUUID());
+  const other = { ...node, session: node.another(sessionId.toUpperCase()) };
+  const error = await t.throwsAsync(run(other, randomUUID()), { instanceOf: ClusterError });
+  t.is(error.tag, 'activation_failed');
+  const { rowCount } = await view.query('select 1 from actors where lower(key) = $1', [sessionId]);
+  t.is(rowCount, 1);
+});
+
 test('readers get the end of a turn after its commit', async (t) => {
   const types: string[] = [];
   const atCommit: boolean[] = [];
