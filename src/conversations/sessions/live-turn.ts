@@ -56,6 +56,17 @@ export class LiveTurn {
     return this.row.attempts > 0 || this.row.input.message_number !== undefined;
   }
 
+  /** Its row says so before the cancellation is stored; only then is the turn aborted. */
+  get isCancelled(): boolean {
+    return this.row.cancelled_by !== null || this.abort.signal.aborted;
+  }
+
+  /** A takeover or a cancellation that was confirmed, or is about to be, counts although the turn reached its end. */
+  get outcomeOfCompleted(): 'SUSPENDED' | 'CANCELLED' | 'COMPLETED' {
+    if (this.muted) return 'SUSPENDED';
+    return this.row.cancelled_by === null ? 'COMPLETED' : 'CANCELLED';
+  }
+
   /** Takes the values that are not stored from a repeated request for the turn. */
   addUnstoredValues({ bindings, context }: RequestedTurn): void {
     if (hasValues(context)) this.context ??= context;

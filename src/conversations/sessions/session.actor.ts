@@ -219,6 +219,8 @@ class SessionActor {
       else {
         await this.#activation.write({ executions: [turn.row], realtimeEvents });
         turn.abort.abort('cancelled');
+        // It stopped to wait for people during the write, so that nothing of it heard the abort.
+        if (this.#worker.isQueued(turn)) await this.#worker.endQueued(turn, ended('CANCELLED'), []);
       }
       return { executionId: turn.row.id };
     });

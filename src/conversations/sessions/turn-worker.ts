@@ -262,7 +262,7 @@ export class TurnWorker {
   async #park(turn: LiveTurn, parked: TurnParked): Promise<void> {
     if (turn.finished) return;
     turn.keepSteps(parked.steps);
-    if (!turn.abort.signal.aborted && !turn.muted) {
+    if (!turn.isCancelled && !turn.muted) {
       const stored = this.#stored(turn);
       const written = this.#activation.write(
         {
@@ -278,8 +278,7 @@ export class TurnWorker {
     // Cancelled or taken over in the meantime: nobody else ends a turn that this worker holds.
     const { steps } = parked;
     if (turn.muted) await this.#end(turn, { ...afterWait(ended('SUSPENDED'), turn.steps), steps });
-    else if (turn.abort.signal.aborted)
-      await this.#end(turn, { ...afterWait(ended('CANCELLED'), turn.steps), steps });
+    else if (turn.isCancelled) await this.#end(turn, { ...afterWait(ended('CANCELLED'), turn.steps), steps });
   }
 
   /** Writes everything that the turn made in one transaction, and only then publishes its end to the readers. */
@@ -289,8 +288,7 @@ export class TurnWorker {
     { realtimeEvents, holdsStamp }: EndOptions = { realtimeEvents: [], holdsStamp: true },
   ): Promise<void> {
     if (turn.finished) return;
-    const end: Ended =
-      turn.muted && given.outcome === 'COMPLETED' ? { ...given, outcome: 'SUSPENDED' } : given;
+    const end: Ended = given.outcome === 'COMPLETED' ? { ...given, outcome: turn.outcomeOfCompleted } : given;
     const outcome: Outcome = end.outcome;
     const kept = outcome === 'SUSPENDED' ? turn.sentText : end.content;
     const begun = turn.hasBegun;
