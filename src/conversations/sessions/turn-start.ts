@@ -162,7 +162,7 @@ async function factsFor(
 
 /** The messages before this turn's own that the agent remembers. */
 async function rememberedMessages(
-  { tail }: SessionState,
+  { tail, session }: SessionState,
   { olderMessages }: SessionActorParts,
   { scope }: Tenant,
   { row }: LiveTurn,
@@ -170,10 +170,11 @@ async function rememberedMessages(
 ): Promise<readonly MessageRow[]> {
   const { remembers, windowMessages: window } = memorySettings(snapshot);
   if (!remembers) return [];
-  const own = row.input.message_number ?? Number.POSITIVE_INFINITY;
+  const own = row.input.message_number ?? (session?.last_message ?? 0) + 1;
   const held = tail.filter(({ number }) => number < own);
-  const [first] = held;
-  if (held.length >= window || first === undefined || first.number === 1) return held.slice(-window);
-  const older = await olderMessages(scope, row.session_id ?? '', first.number, window - held.length);
+  // A long message leaves no room for others in memory, so that none before it may be held.
+  const before = held[0]?.number ?? own;
+  if (held.length >= window || before === 1) return held.slice(-window);
+  const older = await olderMessages(scope, row.session_id ?? '', before, window - held.length);
   return [...older, ...held];
 }
