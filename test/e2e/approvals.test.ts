@@ -6,74 +6,28 @@ import { makeTenant } from '../support/builders/tenants.js';
 import { httpTool } from '../support/builders/published-agents.js';
 import type { CallResult } from '../support/clients/client.js';
 import { openAiAt, sharedNodeWithOpenAi } from '../support/clients/direct-calls.js';
-import type { TurnReading } from '../support/clients/turn-reader.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { ownerView, tenantView } from '../support/database/owner-view.js';
-import { type Conversations, eventOf, startConversations } from '../support/servers/conversations.js';
+import { eventOf } from '../support/servers/conversations.js';
 import { startTestNode, type TenantNode } from '../support/servers/node.js';
-import { answerJson, startToolServer, type ToolServer } from '../support/servers/tool-servers.js';
+import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
+import {
+  type ApprovalBench,
+  decide,
+  paid,
+  payingModel,
+  payTool,
+  startApprovals,
+  startWaiting,
+} from '../support/servers/waiting-turns.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
-const model = 'openai.gpt-4.1-mini';
+const model = payingModel;
 const openai = new OpenAiServer();
 const shared = sharedNodeWithOpenAi(test, openai);
 
-const parameters = {
-  type: 'object',
-  properties: { amount: { type: 'number', maximum: 100 }, to: { type: 'string' } },
-  required: ['amount'],
-};
-
-function payTool(url: string): object {
-  const { editor_schema, ...tool } = httpTool('pay', `${url}/pay`) as { editor_schema: { api: object } };
-  const api = { ...editor_schema.api, method: 'POST' };
-  return { ...tool, parameters, editor_schema: { api, approval: 'always' } };
-}
-
-interface Bench {
-  readonly node: TenantNode;
-  readonly talk: Conversations;
-  readonly http: ToolServer;
-  readonly agentId: string;
-}
-
-async function startBench(t: ExecutionContext, node?: TenantNode): Promise<Bench> {
-  const at = node ?? (await shared.tenant(t));
-  const talk = await startConversations(at, model);
-  const http = await startToolServer(t, (_, response) => answerJson(response, { paid: true }));
-  return { node: at, talk, http, agentId: await talk.agent(model, {}, [payTool(http.url)]) };
-}
-
-interface Waiting {
-  readonly approvalId: string;
-  readonly executionId: string;
-  readonly sessionId: string;
-  readonly turn: Promise<TurnReading>;
-}
-
-/** A turn that waits for a decision. */
-async function startWaiting({ talk }: Bench, agentId: string, message = 'pay it'): Promise<Waiting> {
-  let found: Omit<Waiting, 'turn'> | undefined;
-  let ids = { executionId: '', sessionId: '' };
-  const turn = talk.say(message, {
-    agentId,
-    onEvent: ({ type, data }) => {
-      if (type === 'metadata')
-        ids = { executionId: String(data['execution_id']), sessionId: String(data['session_id']) };
-      if (type === 'approval') found = { approvalId: String(data['approval_id']), ...ids };
-    },
-  });
-  turn.catch(() => undefined);
-  const waiting = await eventually(() => found);
-  return { ...waiting, turn };
-}
-
-function decide({ talk }: Bench, id: string, body: object) {
-  return talk.post(`/api/v1/approvals/${id}`, body);
-}
-
-function paid({ http }: Bench): readonly unknown[] {
-  return http.heard.map(({ body }) => JSON.parse(body) as unknown);
+async function startBench(t: ExecutionContext, node?: TenantNode): Promise<ApprovalBench> {
+  return startApprovals(t, node ?? (await shared.tenant(t)));
 }
 
 test.serial('an approved call is made once, and the stream goes on to the end', async (t) => {

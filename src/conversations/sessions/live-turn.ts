@@ -25,7 +25,7 @@ export class LiveTurn {
   /** Events before this index lost their text to a change of the control mode. */
   mutedTo = 0;
   muted = false;
-  /** The text of the answer that readers were sent. */
+  /** The text of the answer that readers were sent, as far as it is known after a change of the process. */
   sentText = '';
   /** The ledger writes of the turn's model calls. They resolve even if a write failed. */
   readonly ledgerWrites: Promise<void>[] = [];
@@ -56,15 +56,13 @@ export class LiveTurn {
     return this.row.attempts > 0 || this.row.input.message_number !== undefined;
   }
 
-  /** Its row says so before the cancellation is stored; only then is the turn aborted. */
-  get isCancelled(): boolean {
-    return this.row.cancelled_by !== null || this.abort.signal.aborted;
-  }
-
-  /** A takeover or a cancellation that was confirmed, or is about to be, counts although the turn reached its end. */
-  get outcomeOfCompleted(): 'SUSPENDED' | 'CANCELLED' | 'COMPLETED' {
+  /**
+   * How the turn ends if nothing else ends it first. A takeover or a cancellation counts before it is stored, since it is
+   * confirmed once it is; only then is the turn aborted.
+   */
+  get stoppedAs(): 'SUSPENDED' | 'CANCELLED' | undefined {
     if (this.muted) return 'SUSPENDED';
-    return this.row.cancelled_by === null ? 'COMPLETED' : 'CANCELLED';
+    return this.row.cancelled_by === null ? undefined : 'CANCELLED';
   }
 
   /** Takes the values that are not stored from a repeated request for the turn. */

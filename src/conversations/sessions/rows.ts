@@ -92,6 +92,8 @@ export interface StoredInput {
   readonly traceparent?: string;
   /** How many of the starts (`attempts`) were in processes that left in order. */
   readonly handovers?: number;
+  /** The answer must fit the agent's schema, so readers see none of it before it is whole. */
+  readonly holds_text?: boolean;
   /** When the turn waited for people, in milliseconds. */
   readonly waits?: readonly Wait[];
   /** The id of the turn's last event, once it has ended: readers continue from it after the log is gone. */

@@ -1,4 +1,5 @@
 import type { Time } from '../../../cluster/index.js';
+import { publishedIn } from '../turns/index.js';
 import { LiveTurn, metadataOf } from './live-turn.js';
 import { refuseAbove, watchersMax } from './reader-limits.js';
 import { Readers } from './readers.js';
@@ -46,6 +47,8 @@ export class SessionState {
       const steps = loaded.steps.filter(({ execution_id: id }) => id === row.id);
       const approvals = loaded.approvals.filter(({ execution_id: id }) => id === row.id);
       const turn = new LiveTurn(row, epoch, steps, approvals);
+      const isHeld = row.input.response_format !== undefined || row.input.holds_text === true;
+      if (!isHeld) turn.sentText = publishedIn(turn.steps);
       // Appended before any reader: a reader from an older owner has seen this event, and only this one.
       turn.log.append(metadataOf(row));
       this.add(turn);

@@ -2,7 +2,8 @@
 import { doneEvent, type Outcome, type StreamEvent, type TurnUsage } from '../invocation/index.js';
 import type { ErrorCode } from '../../kernel/errors.js';
 import { inputTokens, outputTokens, zeroUsage } from '../../llm/index.js';
-import { type RecordedStep, tokensOf, type TurnEnd } from '../turns/index.js';
+import { tokensOf, type TurnEnd } from '../turns/index.js';
+import type { LiveTurn } from './live-turn.js';
 import type { ExecutionRow, ExecutionStatus, LogRow } from './rows.js';
 import { compact, type LoggedEvent } from './turn-log.js';
 
@@ -17,7 +18,8 @@ export function lastEvents(
   const events: StreamEvent[] = [];
   if (end.error !== undefined) events.push({ type: 'error', ...end.error });
   const hasAnswer = end.outcome === 'COMPLETED' || end.content !== '';
-  if (hasAnswer && !muted) {
+  // Whoever took the session over gets no text of the agent afterwards.
+  if (hasAnswer && !muted && end.outcome !== 'SUSPENDED') {
     const blocks = end.blocks.length === 0 ? {} : { blocks: end.blocks };
     const parsed = end.parsed === undefined ? {} : { parsed: end.parsed };
     events.push({ type: 'response', content: end.content, ...blocks, ...parsed });
@@ -104,10 +106,10 @@ export function ended(outcome: 'CANCELLED' | 'SUSPENDED' | 'BLOCKED' | 'FAILED')
   };
 }
 
-/** The same with what the turn used before it waited for people, since when it did not run. */
-export function afterWait(end: Ended, steps: readonly RecordedStep[]): Ended {
+/** The same with what the turn used and said until it stopped, since when it did not run. */
+export function stopped(end: Ended, { steps, sentText }: LiveTurn): Ended {
   const { usage, cost, model, provider, toolCalls } = tokensOf(steps.filter((step) => step !== undefined));
-  return { ...end, usage, cost, model, provider, toolCalls };
+  return { ...end, content: sentText, usage, cost, model, provider, toolCalls };
 }
 
 export function failed(code: ErrorCode, message: string): Ended {

@@ -3,7 +3,7 @@
  * end only after the commit.
  */
 import { within } from '../../../cluster/index.js';
-import { storedAnswer, type Outcome } from '../invocation/index.js';
+import { storedAnswer } from '../invocation/index.js';
 import { errorKinds } from '../../kernel/errors.js';
 import type { RealtimeEventRow } from '../realtime/index.js';
 import { type RecordedStep, type TurnEvent, TurnLost, TurnParked, type TurnStart } from '../turns/index.js';
@@ -15,7 +15,7 @@ import type { IfRefused, SessionActivation, SessionActorParts } from './parts.js
 import { boundBy } from './bound-attachments.js';
 import type { MessageRow, SessionRow } from './rows.js';
 import { endRefused, type StoredTurn } from './refused-turn.js';
-import { afterWait, ended, type Ended, endedRow, failed, lastEvents, logRow } from './turn-end.js';
+import { ended, type Ended, endedRow, failed, lastEvents, logRow, stopped } from './turn-end.js';
 import { Summaries } from './summaries.js';
 import { change, type SessionState } from './session-state.js';
 import { agentOf, refusalOf } from './turn-checks.js';
@@ -25,6 +25,7 @@ import { newMessage, turnStart } from './turn-start.js';
 const bindingsMsMax = 5_000;
 /** After its deadline a turn has this long to write its end before its busy stamp expires. */
 const stampMarginMs = 30_000;
+const bindingsLost = failed('worker_lost', 'The process that held the bindings of this turn ended.');
 
 interface EndOptions {
   readonly realtimeEvents: readonly RealtimeEventRow[];
@@ -63,8 +64,7 @@ export class TurnWorker {
 
   /** Ends a queued turn at once, together with its realtime events. */
   endQueued(turn: LiveTurn, how: Ended, realtimeEvents: readonly RealtimeEventRow[]): Promise<void> {
-    const end = turn.approvals.length === 0 ? how : afterWait(how, turn.steps);
-    return this.#end(turn, end, { realtimeEvents, holdsStamp: false });
+    return this.#end(turn, stopped(how, turn), { realtimeEvents, holdsStamp: false });
   }
 
   /** The session is erased: nothing more is written about these turns. */
@@ -97,21 +97,21 @@ export class TurnWorker {
     if (tenant === undefined || session === undefined) return;
     if (tenant.suspended) {
       if (turn.row.cancelled_by === null) change(turn, { cancelled_by: 'operator' });
-      return this.#end(turn, ended('CANCELLED'));
+      return this.#stop(turn, ended('CANCELLED'));
     }
     const refusal = await refusalOf(turn, tenant, session, this.#parts);
-    if (refusal !== undefined) return this.#end(turn, refusal);
+    if (refusal !== undefined) return this.#stop(turn, refusal);
     const agent = await agentOf(turn, tenant, this.#parts);
-    if (agent === undefined) return this.#end(turn, failed('agent_not_found', 'The agent was not found.'));
+    if (agent === undefined) return this.#stop(turn, failed('agent_not_found', 'The agent was not found.'));
     turn.restoreBindings(this.#parts.unseal);
     if (turn.lacksBindings && !(await this.#awaitBindings(turn))) {
-      return this.#end(turn, failed('worker_lost', 'The process that held the bindings of this turn ended.'));
+      return this.#stop(turn, bindingsLost);
     }
     if (turn.finished) return;
     // The control mode may have changed since the first check. No await lies between this check and the claim.
-    if (this.#state.session?.control_mode !== 'engaged') return this.#end(turn, ended('SUSPENDED'));
+    if (this.#state.session?.control_mode !== 'engaged') return this.#stop(turn, ended('SUSPENDED'));
     // The first record joins the claim's commit. Readers get no event before that.
-    const claimed = this.#claim(turn, agent.version);
+    const claimed = this.#claim(turn, agent);
     const emit = this.#emitter(turn, claimed);
     const start = await turnStart(this.#state, this.#parts, { turn, tenant, agent, claimed });
     const end = await this.#run(turn, start, emit);
@@ -143,7 +143,7 @@ export class TurnWorker {
       // Another process owns the turn now; the results of this one are void.
       if (error instanceof TurnLost || !this.#activation.mayAct()) throw error;
       this.#parts.report('running a turn', error);
-      return failed('internal_error', errorKinds.internal_error.message);
+      return stopped(failed('internal_error', errorKinds.internal_error.message), turn);
     }
   }
 
@@ -166,7 +166,7 @@ export class TurnWorker {
     return !turn.lacksBindings;
   }
 
-  async #claim(turn: LiveTurn, version: number | null): Promise<void> {
+  async #claim(turn: LiveTurn, { version, snapshot }: TurnStart['agent']): Promise<void> {
     const nowMs = this.#parts.time.wallMs();
     const deadlineMs = turn.row.input.deadline_ms;
     const resumed = turn.hasBegun;
@@ -179,6 +179,9 @@ export class TurnWorker {
       agent_version: version,
       started_at: turn.row.started_at ?? new Date(nowMs).toISOString(),
       due_at: new Date(nowMs + deadlineMs + lookAgainMs).toISOString(),
+      ...(snapshot.llm_config.response_format !== undefined && {
+        input: { ...turn.row.input, holds_text: true },
+      }),
     });
     const { finishedBefore } = await this.#activation.writeKnown(
       { messages, executions: [turn.row], attachments: boundBy(messages) },
@@ -262,7 +265,7 @@ export class TurnWorker {
   async #park(turn: LiveTurn, parked: TurnParked): Promise<void> {
     if (turn.finished) return;
     turn.keepSteps(parked.steps);
-    if (!turn.isCancelled && !turn.muted) {
+    if (turn.stoppedAs === undefined) {
       const stored = this.#stored(turn);
       const written = this.#activation.write(
         {
@@ -276,9 +279,13 @@ export class TurnWorker {
       for (const event of approvalEvents(turn, this.#parts)) turn.log.append(event);
     }
     // Cancelled or taken over in the meantime: nobody else ends a turn that this worker holds.
-    const { steps } = parked;
-    if (turn.muted) await this.#end(turn, { ...afterWait(ended('SUSPENDED'), turn.steps), steps });
-    else if (turn.isCancelled) await this.#end(turn, { ...afterWait(ended('CANCELLED'), turn.steps), steps });
+    const how = turn.stoppedAs;
+    if (how !== undefined) await this.#end(turn, { ...stopped(ended(how), turn), steps: parked.steps });
+  }
+
+  /** The end of a turn that does not run, or not again. */
+  #stop(turn: LiveTurn, how: Ended): Promise<void> {
+    return this.#end(turn, stopped(how, turn));
   }
 
   /** Writes everything that the turn made in one transaction, and only then publishes its end to the readers. */
@@ -288,8 +295,9 @@ export class TurnWorker {
     { realtimeEvents, holdsStamp }: EndOptions = { realtimeEvents: [], holdsStamp: true },
   ): Promise<void> {
     if (turn.finished) return;
-    const end: Ended = given.outcome === 'COMPLETED' ? { ...given, outcome: turn.outcomeOfCompleted } : given;
-    const outcome: Outcome = end.outcome;
+    const end: Ended =
+      given.outcome === 'COMPLETED' ? { ...given, outcome: turn.stoppedAs ?? 'COMPLETED' } : given;
+    const { outcome } = end;
     const kept = outcome === 'SUSPENDED' ? turn.sentText : end.content;
     const begun = turn.hasBegun;
     const finishedAt = new Date(this.#parts.time.wallMs()).toISOString();

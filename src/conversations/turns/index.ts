@@ -13,6 +13,7 @@ export type { TurnsOptions, TurnsParts } from './parts.js';
 export { userMessage } from './prompt.js';
 export { suggestsReplies } from './quick-replies.js';
 export type { MemoryNotes } from './summary.js';
+export { publishedIn } from './turn-output.js';
 export { tokensOf } from './turn-usage.js';
 export type * from './turn.js';
 

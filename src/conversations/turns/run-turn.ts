@@ -83,10 +83,19 @@ async function runWork(
     ports.emit({ type: 'phase', name: 'finish' });
     return turnEnd(work, { outcome: 'COMPLETED', ...(parsed !== undefined && { parsed }) }, blocks);
   } catch (error) {
-    return turnEnd(work, endingOf(error, work), []);
+    const ending = endingOf(error, work);
+    takeUnread(work);
+    return turnEnd(work, ending, []);
   } finally {
     work.interruption.stop();
   }
+}
+
+/** What an earlier process recorded and this one did not come to belongs to the turn all the same. */
+function takeUnread({ start, steps, totals, output }: TurnWork): void {
+  const { unread } = steps;
+  totals.addSteps(unread);
+  if (formatOf(start) === undefined) output.repeatSteps(unread);
 }
 
 interface Answered {

@@ -48,6 +48,11 @@ export class StepLog {
     return this.#next;
   }
 
+  /** The recorded steps that this run has not come to. */
+  get unread(): readonly RecordedStep[] {
+    return [...this.#recorded.values()].filter(({ number }) => number >= this.#next);
+  }
+
   /** The next step. Its start waits to be recorded, unless it already is. */
   begin(kind: StepKind, name: string, detail: StepDetail | null = null): Step {
     const number = this.#next++;

@@ -1,6 +1,6 @@
 import type { Time } from '../../../cluster/index.js';
 import type { AssistantPart, LlmEvent } from '../../llm/index.js';
-import type { TurnPorts } from './turn.js';
+import type { RecordedStep, TurnPorts } from './turn.js';
 import { storableText } from '../../kernel/storable-text.js';
 
 /** Separates the texts of two rounds: after a look-up the model continues in a new paragraph. */
@@ -12,7 +12,7 @@ const pause = '\n\n';
  */
 export class TurnOutput {
   readonly #emit: TurnPorts['emit'];
-  readonly #time: Time;
+  readonly #time: Pick<Time, 'monotonicMs'>;
   readonly #startedAtMs: number;
   #text = '';
   /** The first half of a surrogate pair whose second half comes with the next piece. */
@@ -22,7 +22,7 @@ export class TurnOutput {
   #held: string | undefined;
   #firstTokenMs: number | null = null;
 
-  constructor(emit: TurnPorts['emit'], time: Time) {
+  constructor(emit: TurnPorts['emit'], time: Pick<Time, 'monotonicMs'>) {
     this.#emit = emit;
     this.#time = time;
     this.#startedAtMs = time.monotonicMs();
@@ -81,6 +81,15 @@ export class TurnOutput {
     }
   }
 
+  /** Publishes the recorded answers of these steps again, each as a round. */
+  repeatSteps(steps: readonly RecordedStep[]): void {
+    for (const { detail } of steps) {
+      if (detail?.step !== 'model') continue;
+      this.nextRound();
+      this.repeat(detail.parts);
+    }
+  }
+
   #say(kind: 'content' | 'thinking', text: string): void {
     if (text === '') return;
     this.#firstTokenMs ??= this.elapsedMs;
@@ -102,4 +111,11 @@ export class TurnOutput {
     this.#text += content;
     this.#emit({ type: 'delta', content });
   }
+}
+
+/** The text that a turn with these steps has published, unless it held its text back. */
+export function publishedIn(steps: readonly RecordedStep[]): string {
+  const output = new TurnOutput(() => undefined, { monotonicMs: () => 0 });
+  output.repeatSteps(steps);
+  return output.text;
 }

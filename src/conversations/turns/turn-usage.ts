@@ -25,6 +25,18 @@ export class TurnTokens {
     this.#cost = sumOfCosts([this.#cost, cost]);
   }
 
+  /** Adds what recorded steps used. */
+  addSteps(steps: readonly RecordedStep[]): void {
+    for (const { kind, detail } of steps) {
+      if (kind === 'tool') this.toolCalls += 1;
+      if (detail === null) continue;
+      this.add(detail);
+      if (detail.step === 'model') this.askedLast(detail);
+      // A sub-agent that waited has no sum yet.
+      if (detail.step === 'tool' && detail.parked !== undefined) this.add(tokensOf(detail.parked));
+    }
+  }
+
   /** Records the model of the last answer, or of the last call that ended without one. */
   askedLast({ model, provider }: { readonly model: string; readonly provider: string }): void {
     this.#last = { model, provider };
@@ -50,13 +62,6 @@ export class TurnTokens {
 /** What the recorded steps used, for the end of a turn that did not run again after them. */
 export function tokensOf(steps: readonly RecordedStep[]): TurnTokens {
   const totals = new TurnTokens();
-  for (const { kind, detail } of steps) {
-    if (kind === 'tool') totals.toolCalls += 1;
-    if (detail === null) continue;
-    totals.add(detail);
-    if (detail.step === 'model') totals.askedLast(detail);
-    // A sub-agent that waited has no sum yet.
-    if (detail.step === 'tool' && detail.parked !== undefined) totals.add(tokensOf(detail.parked));
-  }
+  totals.addSteps(steps);
   return totals;
 }

@@ -215,7 +215,7 @@ export const work = [
       {
         id: 'handoff-after-the-check',
         rule: 'No await lies between the check of the control mode and the claim.',
-        find: `    if (this.#state.session?.control_mode !== 'engaged') return this.#end(turn, ended('SUSPENDED'));`,
+        find: `    if (this.#state.session?.control_mode !== 'engaged') return this.#stop(turn, ended('SUSPENDED'));`,
         replace: ``,
         tests: ['test/integration/conversations/sessions/handoff-answers.test.ts'],
       },

@@ -180,6 +180,30 @@ test.serial('readers of a repeated turn see its tools and thoughts rebuilt', asy
   t.deepEqual(shape(again), shape(first));
 });
 
+test.serial('a turn that ends before it comes to its records keeps what they used and said', async (t) => {
+  const http = await startToolServer(t, ({ path }, response) => answerJson(response, { path }));
+  const agent = agentOf({ llm: { model }, schemas: [api('read', http.url)] });
+  openai.script({ ...calling(['read', {}]), pieces: ['Wait.'] }, saying('Here.'));
+  const start = bench.start(agent, 'do it');
+  const first = new RecordingPorts();
+  const end = await bench.turns.run(start, first);
+  const recorded = first.recorded(undefined, end);
+  for (const by of ['cancelled', 'suspended'] as const) {
+    const again = new RecordingPorts();
+    again.end(by);
+    const { usage, cost, model: asked, toolCalls, content } = end;
+    const stopped = await bench.turns.run({ ...start, attempt: 2, recorded }, again);
+    t.like(stopped, { outcome: by.toUpperCase(), usage, cost, model: asked, toolCalls, content });
+    t.is(again.text, content);
+  }
+  const format = { type: 'json_schema', json_schema: { name: 'any', schema: {} } };
+  const holding = agentOf({ llm: { model, response_format: format }, schemas: [api('read', http.url)] });
+  const held = new RecordingPorts();
+  held.end('cancelled');
+  const silent = await bench.turns.run({ ...start, agent: holding, attempt: 2, recorded }, held);
+  t.like(silent, { usage: end.usage, content: '' });
+});
+
 test.serial('the working time of earlier processes counts, the time between them does not', async (t) => {
   const start = bench.start(agentOf({ llm: { model } }), 'do it', { deadlineMs: 20_000 });
   const step = { number: 1, kind: 'model', name: 'agent.tool-loop', state: 'started', detail: null } as const;
