@@ -1,7 +1,8 @@
 // Turns that wait for people and end without running again.
 import test, { type ExecutionContext } from 'ava';
-import { calling } from '../support/builders/tool-turns.js';
+import { calling, saying } from '../support/builders/tool-turns.js';
 import { openAiAt, sharedNodeWithOpenAi } from '../support/clients/direct-calls.js';
+import { eventually } from '../support/clocks/eventually.js';
 import { eventOf } from '../support/servers/conversations.js';
 import { startTestNode } from '../support/servers/node.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
@@ -100,4 +101,64 @@ test.serial('so does one that another process took up, unless its answer must fi
     hasUsage: true,
   });
   t.like(await leftOf({ ...bench, talk }, held), { content: 'pay it', hasUsage: true });
+});
+
+/** A message behind the turn that waits; resolves with its execution. */
+async function saidBehind({ talk, agentId }: ApprovalBench, sessionId: string) {
+  let executionId: string | undefined;
+  const turn = talk.say(
+    { message: 'are you there?', session_id: sessionId },
+    { agentId, onEvent: ({ data }) => void (executionId ??= String(data['execution_id'])) },
+  );
+  turn.catch(() => undefined);
+  return { turn, executionId: await eventually(() => executionId) };
+}
+
+test.serial(
+  'a handoff ends a turn that waits and voids its approval, and later messages are seen',
+  async (t) => {
+    const bench = await startBench(t);
+    const { talk } = bench;
+    openai.script(paying);
+    const waiting = await startWaiting(bench, bench.agentId);
+    const behind = await saidBehind(bench, waiting.sessionId);
+    t.is((await talk.post(`/api/v1/sessions/${waiting.sessionId}/handoff`)).status, 200);
+    t.is((await talk.get(`/api/v1/approvals?status=voided`)).count, 1);
+    const approved = await decide(bench, waiting.approvalId, { decision: 'approve' });
+    t.deepEqual([approved.status, approved.json.error], [409, 'conflict']);
+    const turn = await waiting.turn;
+    t.deepEqual(turn.outcomes, ['SUSPENDED']);
+    t.is(turn.response, undefined, 'no text follows the handoff');
+    t.deepEqual((await behind.turn).outcomes, ['SUSPENDED']);
+    const { data: messages } = await talk.get(`/api/v1/sessions/${waiting.sessionId}/messages`);
+    t.deepEqual(
+      messages.map(({ content }: { content: string }) => content),
+      ['pay it', 'Let me pay that.', 'are you there?'],
+    );
+    t.true((await talk.get(`/api/v1/executions/${waiting.executionId}`)).data.usage.total_tokens > 0);
+    t.is((await talk.get(`/api/v1/sessions/${waiting.sessionId}`)).data.total_turns, 1);
+    t.deepEqual(paid(bench), []);
+    t.is((await talk.post(`/api/v1/sessions/${waiting.sessionId}/resume`)).status, 200);
+    openai.script(saying('Here I am.'));
+    const next = await talk.say(
+      { message: 'hello', session_id: waiting.sessionId },
+      { agentId: bench.agentId },
+    );
+    t.is(next.response, 'Here I am.');
+  },
+);
+
+test.serial('a message behind a turn that waits runs at once when that is cancelled', async (t) => {
+  const bench = await startBench(t);
+  openai.script(paying, saying('Here I am.'));
+  const waiting = await startWaiting(bench, bench.agentId);
+  const behind = await saidBehind(bench, waiting.sessionId);
+  await bench.talk.post(`/api/v1/sessions/${waiting.sessionId}/cancel`, {
+    execution_id: waiting.executionId.toUpperCase(),
+  });
+  t.deepEqual((await waiting.turn).outcomes, ['CANCELLED']);
+  await eventually(async () => {
+    const { data } = await bench.talk.get(`/api/v1/executions/${behind.executionId}`);
+    return data.status === 'completed';
+  });
 });

@@ -8,11 +8,14 @@ import type { SessionActivation, SessionActorParts } from './parts.js';
 import type { RequestedControl } from './requests.js';
 import type { ControlKind, SessionRow } from './rows.js';
 import type { SessionState } from './session-state.js';
+import { ended } from './turn-end.js';
+import type { TurnWorker } from './turn-worker.js';
 
 export async function changeControl(
   state: SessionState,
   activation: SessionActivation,
   { time, armExpiry, newId }: SessionActorParts,
+  worker: Pick<TurnWorker, 'isQueued' | 'endQueued'>,
   request: RequestedControl,
 ): Promise<SessionRow> {
   const { session } = state;
@@ -22,10 +25,19 @@ export async function changeControl(
   const kind = request.change === 'engaged' ? null : request.change;
   const changed = controlled(session, kind, request, time.wallMs());
   state.session = changed;
-  const running = kind === null ? undefined : state.running;
-  running?.mute();
-  await activation.write({ session: changed, realtimeEvents: realtimeEventsOf(session, changed, newId()) });
-  running?.abort.abort('suspended');
+  const begun = kind === null ? undefined : (state.running ?? state.waiting);
+  begun?.mute();
+  const endWaiting = async (): Promise<void> => {
+    if (begun !== undefined && worker.isQueued(begun)) await worker.endQueued(begun, ended('SUSPENDED'), []);
+  };
+  const realtimeEvents = realtimeEventsOf(session, changed, newId());
+  const written = activation.write({ session: changed, realtimeEvents });
+  // In the same commit: otherwise the waiting turn could be approved without effect, and the messages behind it would stay
+  // hidden from whoever took over.
+  await Promise.all([written, endWaiting()]);
+  begun?.abort.abort('suspended');
+  // It may have begun to wait in the meantime.
+  await endWaiting();
   if (request.expiresInSeconds !== undefined) {
     const { group, key } = activation.address;
     const dueInMs = request.expiresInSeconds * 1_000;

@@ -327,7 +327,10 @@ function controlOperation({ sessions }: SessionOperationParts, verb: keyof typeo
     path: `/api/v1/sessions/:id/${verb}`,
     title: titles[verb],
     description:
-      'The response is sent once the change is durable and no output of a running turn can reach the client any more.',
+      'The response is sent once the change is durable and no output of a running turn can reach the client any more.' +
+      (verb === 'resume'
+        ? ''
+        : ' A turn that runs, or waits for an approval, ends as `SUSPENDED`, and its approvals are void.'),
     access: tenantCaller('sessions:control'),
     params: sessionParams,
     body: controlBody,

@@ -78,6 +78,11 @@ export class SessionState {
     return this.queue.find(({ row }) => row.status === 'running');
   }
 
+  /** The turn that waits for people. It has begun like the one that runs, and no other runs beside it. */
+  get waiting(): LiveTurn | undefined {
+    return this.queue.find(({ row }) => row.status === 'waiting');
+  }
+
   /** By its turns, of which some may not be stored yet, and by its last message. */
   isUsedSince(ms: number): boolean {
     const { session } = this;

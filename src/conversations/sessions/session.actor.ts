@@ -222,6 +222,8 @@ class SessionActor {
         // It stopped to wait for people during the write, so that nothing of it heard the abort.
         if (this.#worker.isQueued(turn)) await this.#worker.endQueued(turn, ended('CANCELLED'), []);
       }
+      // Others may have waited behind one that waited for people.
+      if (this.#state.next !== undefined) this.#askForWork();
       return { executionId: turn.row.id };
     });
   }
@@ -234,7 +236,9 @@ class SessionActor {
   control(message: ControlRequest): Promise<ControlResponse> {
     return refusing(async () => {
       const request = controlFromWire(message);
-      const session = await changeControl(this.#state, this.#activation, this.#parts, request);
+      const session = await changeControl(this.#state, this.#activation, this.#parts, this.#worker, request);
+      // Those behind a turn that waited end as well, so that their messages are seen.
+      if (this.#state.next !== undefined) this.#askForWork();
       return overviewToWire(overviewOf(session));
     });
   }

@@ -1,9 +1,11 @@
-// Cancellations that arrive while a write of the turn is under way. The session's actor runs on a single node, over real
+// Cancellations and takeovers that arrive while a write of the turn is under way. The session's actor runs on a single node, over real
 // tables.
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import type pg from 'pg';
+import { ActorError } from '../../../../cluster/index.js';
 import type { RunnableAgent } from '../../../../src/agents/index.js';
+import { controlToWire } from '../../../../src/conversations/sessions/wire/session-requests.js';
 import { TurnParked } from '../../../../src/conversations/turns/index.js';
 import { startTurns, type TurnsBench } from '../../../support/builders/turns.js';
 import { databaseOfFile } from '../../../support/database/database.js';
@@ -132,6 +134,22 @@ test('a cancellation during the write that lets a turn wait ends the turn and vo
     cancelled_by: 'a test',
     approvals: ['voided'],
   });
+});
+
+test('so does a takeover', async (t) => {
+  const gate = holding(({ approvals }) => approvals !== undefined && approvals.length > 0);
+  const rig = await start(t, 'taken', gate, parking);
+  await gate.reached;
+  const change = { change: 'handoff', reason: undefined, by: 'a test', expiresInSeconds: undefined } as const;
+  const control = rig.node.session.control(controlToWire({ ...change, ifEpoch: undefined }), {
+    deadlineMs: 30_000,
+  });
+  await rig.node.session.passed({ follower: randomUUID(), barrier: 0 }, { deadlineMs: 30_000 });
+  gate.open();
+  // This reader does not confirm that it passed on what it has, so it is cut off.
+  await t.throwsAsync(rig.turn, { instanceOf: ActorError, message: /did not keep up/ });
+  await control;
+  t.like(await storedOf(rig.executionId), { outcome: 'SUSPENDED', approvals: ['voided'] });
 });
 
 test('a cancellation that is being stored when a turn reaches its end counts', async (t) => {
