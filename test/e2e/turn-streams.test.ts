@@ -280,6 +280,35 @@ test('a leaving client does not end its turn unless its address says so', async 
   t.is(await ended(await leave('?cancel_on_disconnect=true')), 'cancelled');
 });
 
+test('a connection that the node closes does not end its turn, whatever its address says', async (t) => {
+  const node = await shared.tenant(t);
+  const { client, bootstrap } = node;
+  const talk = await startConversations(node, 'sim.lorem-150-20');
+  const user = { token: bootstrap.access_token, tenant: bootstrap.tenant_id };
+  const key = await client.call('POST', '/api/keys', {
+    ...user,
+    body: { name: 'streams', role: 'admin', rateLimitPerMinute: 100 },
+  });
+  t.is(key.status, 201, key.text);
+  const address = `${client.baseUrl}/api/v2/agents/${talk.agentId}/stream?cancel_on_disconnect=true`;
+  const response = await fetch(address, {
+    method: 'POST',
+    headers: { 'x-api-key': key.json.data.api_key, 'content-type': 'application/json' },
+    body: JSON.stringify({ message: 'words' }),
+  });
+  const id = response.headers.get('x-execution-id') ?? '';
+  const revoked = await client.call('DELETE', `/api/keys/${key.json.data.id}`, user);
+  t.is(revoked.status, 200, revoked.text);
+  await t.throwsAsync(response.text(), undefined, 'the stream ended with its key, without its end');
+  const { data } = await talk.get(`/api/v1/executions/${id}`);
+  t.is(data.status, 'running');
+  const ended = await eventually(async () => {
+    const { data: now } = await talk.get(`/api/v1/executions/${id}`);
+    return now.status === 'running' ? undefined : now.status;
+  });
+  t.is(ended, 'completed');
+});
+
 test('a shorter deadline from the caller ends the turn', async (t) => {
   const node = await shared.tenant(t);
   const talk = await startConversations(node, 'sim.lorem-200-50');

@@ -11,6 +11,7 @@ import {
 import { PlatformError } from '../../kernel/errors.js';
 import {
   allows,
+  closedHere,
   declare,
   eventStream,
   type Operation,
@@ -55,7 +56,9 @@ const disconnectQuery = z.object({
   cancel_on_disconnect: z
     .enum(['true', 'false'])
     .optional()
-    .describe('Whether closing the connection cancels the turn. Unless `true`, the turn continues.'),
+    .describe(
+      'Whether closing the connection cancels the turn. Unless `true`, the turn continues, and also when the platform closes it.',
+    ),
 });
 
 export function streamOperations(parts: StreamOperationParts): readonly Operation[] {
@@ -176,7 +179,9 @@ async function reply(
   return eventStream(
     async (writer) => {
       const sent = await entered?.sendTo(writer);
-      if (sent?.isDone === true || cancelsAtEnd !== true || !writer.gone.aborted) return;
+      const { aborted, reason } = writer.gone;
+      const hasLeft = aborted && reason !== closedHere;
+      if (sent?.isDone === true || cancelsAtEnd !== true || !hasLeft) return;
       await turn
         .cancel()
         .catch((error: unknown) => report('cancelling the turn of a client that disconnected', error));

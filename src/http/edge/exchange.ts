@@ -3,7 +3,7 @@ import type { Time } from '../../../cluster/index.js';
 import type { ByteBudget } from '../../kernel/byte-budget.js';
 import { type LeaveSignal, LeaveController } from '../../kernel/leave-signal.js';
 import { errorKinds, PlatformError } from '../../kernel/errors.js';
-import type { BodyRules, RateFigures, StreamWriter } from '../operations/index.js';
+import { type BodyRules, closedHere, type RateFigures, type StreamWriter } from '../operations/index.js';
 import { addressGroup } from '../../kernel/address.js';
 import { IncomingBody } from './incoming-body.js';
 import { isLarge, sendLarge } from './large-answer.js';
@@ -43,6 +43,8 @@ export interface ExchangeParts {
   readonly time: Time;
   /** Large answers that their clients have not taken yet. */
   readonly unsentAnswers: ByteBudget;
+  /** True once the node closes every connection that is left. */
+  readonly closesAll: () => boolean;
 }
 
 /**
@@ -56,10 +58,12 @@ export class Exchange {
   #controller: AbortController | undefined;
   #leaving: LeaveController | undefined;
   #aborted = false;
+  #isCut = false;
   #finished = false;
   #held = false;
   #paused = false;
   #wake: (() => void) | undefined;
+  readonly #closesAll: () => boolean;
   readonly #time: Time;
   readonly #unsentAnswers: ByteBudget;
   #body: IncomingBody | undefined;
@@ -74,8 +78,9 @@ export class Exchange {
     response: HttpResponse,
     head: RequestHead,
     onFinish: (exchange: Exchange) => void,
-    { time, unsentAnswers }: ExchangeParts,
+    { time, unsentAnswers, closesAll }: ExchangeParts,
   ) {
+    this.#closesAll = closesAll;
     this.#time = time;
     this.#unsentAnswers = unsentAnswers;
     this.#response = response;
@@ -102,7 +107,7 @@ export class Exchange {
   /** Created on first use: most answers are complete before a client could leave. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
-    if (this.#aborted) this.#controller.abort();
+    if (this.#aborted) this.#controller.abort(this.#reason);
     return this.#controller.signal;
   }
 
@@ -112,10 +117,15 @@ export class Exchange {
     return this.#leaving;
   }
 
+  /** Undefined, for the usual one, if the client left. */
+  get #reason(): unknown {
+    return this.#isCut || this.#closesAll() ? closedHere : undefined;
+  }
+
   #abort(): void {
     this.#aborted = true;
     if (this.status === 0) this.status = clientClosedStatus;
-    this.#controller?.abort();
+    this.#controller?.abort(this.#reason);
     this.#leaving?.leave();
     this.#body?.fail(new PlatformError('client_closed'));
     this.#wake?.();
@@ -328,6 +338,7 @@ export class Exchange {
   cut(last = ''): void {
     if (this.over) return;
     if (last !== '') this.#response.cork(() => this.#response.write(last));
+    this.#isCut = true;
     this.#response.close();
   }
 

@@ -13,7 +13,7 @@ import { defaultBounds, type EdgeBounds } from './bounds.js';
 import { Connections } from './connections.js';
 import { CrossOrigin } from './cors.js';
 import { dialectOf, dialectOfPath } from './error-forms.js';
-import { Exchange, type RequestHead } from './exchange.js';
+import { Exchange, type ExchangeParts, type RequestHead } from './exchange.js';
 import { ForwardingNotice, isForwarded, type UntrustedForwarding } from './forwarding.js';
 import { HeadReader } from './head-reader.js';
 import { OverloadGuard } from './overload.js';
@@ -80,6 +80,8 @@ export class EdgeServer {
   readonly #sockets = new Set<OpenSocket>();
   #listening: us_listen_socket | undefined;
   #closing = false;
+  #closesAll = false;
+  readonly #exchanges: ExchangeParts;
   #idle: (() => void) | undefined;
 
   constructor(options: EdgeOptions, parts: EdgeParts) {
@@ -103,6 +105,11 @@ export class EdgeServer {
     );
     this.bodyBudget = new ByteBudget({ each: bounds.bodyBytesPerAddress, all: bounds.bodyBytes });
     this.unsentAnswers = new ByteBudget({ each: bounds.answerBytesPerAddress, all: bounds.answerBytes });
+    this.#exchanges = {
+      time: parts.time,
+      unsentAnswers: this.unsentAnswers,
+      closesAll: () => this.#closesAll,
+    };
     this.streams = new OpenStreams(parts.time);
     this.#pipeline = new Pipeline({
       ...parts,
@@ -162,16 +169,14 @@ export class EdgeServer {
       });
     }
     this.overload.stop();
+    this.#closesAll = true;
     this.#app.close();
   }
 
   #take(response: HttpResponse, request: HttpRequest, handshake?: Handshake): void {
     this.#head.read(request);
     const { fault } = this.#head;
-    const exchange = new Exchange(response, this.#headOf(response, request), this.#finished, {
-      time: this.#time,
-      unsentAnswers: this.unsentAnswers,
-    });
+    const exchange = new Exchange(response, this.#headOf(response, request), this.#finished, this.#exchanges);
     this.#running += 1;
     if (fault !== undefined) return this.#refuseFraming(exchange, fault);
     const { method, path } = exchange.head;

@@ -61,6 +61,7 @@ export type { Admission, Admitted, Authenticator, Credentials, PublicKeyUse, Wor
 export { boundsOf, dayMs, type Moment, momentText, type Range, rangeOf, rangeQuery } from './range.js';
 export type { RateFigures } from './rate-figures.js';
 export {
+  closedHere,
   eventStream,
   JsonReply,
   RawReply,

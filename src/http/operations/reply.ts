@@ -46,6 +46,12 @@ export class JsonReply<Body> {
   }
 }
 
+/**
+ * The reason of `gone` if this node closed the connection, as when a credential ends, nobody knows which did, or the node
+ * stops. The reader did not leave, and may come back with its last event id.
+ */
+export const closedHere = new DOMException('This node closed the connection.', 'AbortError');
+
 /** The writer of a streamed answer; the edge implements it over a socket. */
 export interface StreamWriter {
   /** Returns false if the socket's buffer is full: wait for `drained` before the next write. */
@@ -56,7 +62,7 @@ export interface StreamWriter {
   cut?(): void;
   /** The stream ends with an error of its own form, so it is no answer to keep. */
   failed?(): void;
-  /** Aborts when the reader disconnects. */
+  /** Aborts when the reader disconnects; the reason is `closedHere` if this node closed the connection. */
   readonly gone: AbortSignal;
 }
 

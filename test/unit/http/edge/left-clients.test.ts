@@ -5,7 +5,7 @@ import { systemPlatform } from '../../../../src/infra/platform/index.js';
 import { z } from 'zod';
 import { createRequestReporter } from '../../../../src/http/edge/index.js';
 import { createLog, Metrics, RecentErrors } from '../../../../src/infra/diagnostics/index.js';
-import { anyone, declare, eventStream } from '../../../../src/http/operations/index.js';
+import { anyone, closedHere, declare, eventStream } from '../../../../src/http/operations/index.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { startEdge } from '../../../support/servers/edge.js';
 
@@ -105,4 +105,44 @@ test('a client that leaves before its stream opens ends the stream', async (t) =
   await eventually(() => edge.reports.length === 1);
   t.deepEqual(ran, [true]);
   t.is(edge.reports[0]?.failure, undefined);
+});
+
+test('a stream learns whether its client left or the node closed it', async (t) => {
+  const reasons: unknown[] = [];
+  let open = 0;
+  const edge = await startEdge([
+    declare({
+      ...common,
+      name: 'a.stream',
+      method: 'GET',
+      path: '/stream',
+      handle: () =>
+        eventStream(async ({ gone, cut }) => {
+          open += 1;
+          if (open === 2) cut?.();
+          if (!gone.aborted)
+            await new Promise((resolve) => gone.addEventListener('abort', resolve, { once: true }));
+          reasons.push(gone.reason === closedHere ? 'closed here' : gone.reason);
+        }),
+    }),
+  ]);
+  const ask = () => {
+    const socket = connect(edge.port, '127.0.0.1', () =>
+      socket.write('GET /stream HTTP/1.1\r\nHost: x\r\n\r\n'),
+    );
+    socket.on('error', () => undefined);
+    return socket;
+  };
+  const left = ask();
+  await eventually(() => open === 1);
+  left.destroy();
+  await eventually(() => reasons.length === 1);
+  t.like(reasons[0], { name: 'AbortError' });
+  ask();
+  await eventually(() => reasons.length === 2);
+  ask();
+  await eventually(() => open === 3);
+  await edge.server.close(AbortSignal.abort());
+  await eventually(() => reasons.length === 3);
+  t.deepEqual(reasons.slice(1), ['closed here', 'closed here']);
 });
