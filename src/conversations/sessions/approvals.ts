@@ -54,7 +54,7 @@ export function parkTurn(
     // The processes that end from here on are counted anew: a wait is no sign of a turn that ends its process.
     attempts: 0,
     due_at: expires_at,
-    input: { ...input, waits: [...(input.waits ?? []), { fromMs: nowMs, toMs: nowMs }] },
+    input: { ...input, handovers: 0, waits: [...(input.waits ?? []), { fromMs: nowMs, toMs: nowMs }] },
   });
   const requested = rows.map(({ id, tool }): RealtimeEventRow => ({
     tenant_id,

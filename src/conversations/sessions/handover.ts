@@ -11,8 +11,9 @@ export function noteHandover(
   { report }: Pick<SessionActorParts, 'report'>,
 ): void {
   const executions = [...state.allTurns()].flatMap((turn) => {
-    const { row, finished } = turn;
-    if (finished || row.status !== 'running') return [];
+    const { row, finished, isClaimed } = turn;
+    // Without a claim of this activation there is no start to leave out.
+    if (finished || row.status !== 'running' || !isClaimed) return [];
     change(turn, { input: { ...row.input, handovers: (row.input.handovers ?? 0) + 1 } });
     return [turn.row];
   });

@@ -31,6 +31,8 @@ export class LiveTurn {
   readonly ledgerWrites: Promise<void>[] = [];
   /** Settles once the turn's last events have been shown; undefined until its end is being written. */
   ending: Promise<void> | undefined;
+  /** This activation has started the turn. */
+  isClaimed = false;
   /** The deadline of the turn, by the monotonic clock; undefined until it runs. */
   deadlineAtMs: number | undefined;
   #onBindings: (() => void) | undefined;

@@ -183,6 +183,7 @@ export class TurnWorker {
         input: { ...turn.row.input, holds_text: true },
       }),
     });
+    turn.isClaimed = true;
     const { finishedBefore } = await this.#activation.writeKnown(
       { messages, executions: [turn.row], attachments: boundBy(messages) },
       {
