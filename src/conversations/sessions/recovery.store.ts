@@ -24,7 +24,8 @@ const turnRow = z.object({
 
 /**
  * Turns of these slots that another process ran or that gave no sign of life for too long, and those that waited for
- * people until their time was over. Recovery leaves out the turns that this process works on.
+ * people until their time was over. Left out are turns behind one that waits: their session has nothing to do, and would
+ * be loaded for it again and again. Recovery leaves out the turns that this process works on.
  */
 export async function unfinishedTurns(
   store: Store,
@@ -43,6 +44,10 @@ export async function unfinishedTurns(
       where e.outcome is null and e.session_id is not null
         and get_bit(${sql.binary(Buffer.from(slots.bytes()))}::bytea, e.slot) = 1
         and ((e.status <> 'waiting' and e.worker is distinct from ${process}) or e.due_at <= now()) and ${behind}
+        and not (e.status = 'queued' and exists (
+          select 1 from executions w
+          where w.slot = e.slot and w.outcome is null and w.due_at > now() and w.status = 'waiting'
+            and w.tenant_id = e.tenant_id and w.session_id = e.session_id))
       order by e.due_at, e.id limit ${limit}`),
   );
   return rows.map((row) => ({

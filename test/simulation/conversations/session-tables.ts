@@ -132,7 +132,8 @@ export class SessionTables implements MemoryTables<SessionLoad, SessionLoaded, S
           row.outcome === null &&
           row.session_id !== null &&
           slots.has(slot(row.slot)) &&
-          ((row.status !== 'waiting' && row.worker !== process) || Date.parse(row.due_at) <= this.#nowMs()),
+          ((row.status !== 'waiting' && row.worker !== process) || Date.parse(row.due_at) <= this.#nowMs()) &&
+          !(row.status === 'queued' && this.#waits(row)),
       )
       .map((row) => ({
         id: row.id,
@@ -145,6 +146,19 @@ export class SessionTables implements MemoryTables<SessionLoad, SessionLoaded, S
       .toSorted(inOrder)
       .filter((turn) => beyond === undefined || inOrder(turn, beyond) > 0)
       .slice(0, limit);
+  }
+
+  /** Whether the turn is behind one that waits for people. */
+  #waits({ tenant_id: tenant, session_id: session, slot: place }: ExecutionRow): boolean {
+    return [...this.rows.executions.values()].some(
+      (row) =>
+        row.slot === place &&
+        row.tenant_id === tenant &&
+        row.session_id === session &&
+        row.outcome === null &&
+        row.status === 'waiting' &&
+        Date.parse(row.due_at) > this.#nowMs(),
+    );
   }
 
   #session(row: SessionRow): void {
