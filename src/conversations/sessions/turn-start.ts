@@ -9,11 +9,32 @@ import { decisionsOn } from './approvals.js';
 import { type LiveTurn, scalars } from './live-turn.js';
 import type { SessionActorParts, Tenant } from './parts.js';
 import type { MessageRow } from './rows.js';
-import type { SessionState } from './session-state.js';
+import { change, type SessionState } from './session-state.js';
 import { shownParts, transcript } from './transcript.js';
+import { lookAgainMs } from './turn-queue.js';
 
 /** The pause after the store had no capacity or was unreachable. */
 const readAgainMs = 500;
+
+/** The turn as it is once this process has claimed it. */
+export function markClaimed(
+  turn: LiveTurn,
+  { version, snapshot }: TurnStart['agent'],
+  { process, nowMs }: { readonly process: string; readonly nowMs: number },
+): void {
+  const { attempts, started_at: startedAt, input } = turn.row;
+  const holdsText = snapshot.llm_config.response_format !== undefined;
+  change(turn, {
+    status: 'running',
+    attempts: attempts + 1,
+    worker: process,
+    agent_version: version,
+    started_at: startedAt ?? new Date(nowMs).toISOString(),
+    due_at: new Date(nowMs + input.deadline_ms + lookAgainMs).toISOString(),
+    ...(holdsText && { input: { ...input, holds_text: true } }),
+  });
+  turn.isClaimed = true;
+}
 
 export interface ClaimedTurn {
   readonly turn: LiveTurn;

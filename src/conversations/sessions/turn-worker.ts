@@ -9,7 +9,6 @@ import type { RealtimeEventRow } from '../realtime/index.js';
 import { type RecordedStep, type TurnEvent, TurnLost, TurnParked, type TurnStart } from '../turns/index.js';
 import type { OpenedRow } from '../../models/usage/index.js';
 import { approvalEvents, parkTurn, voided } from './approvals.js';
-import { lookAgainMs } from './turn-queue.js';
 import { type LiveTurn, stepRow } from './live-turn.js';
 import type { IfRefused, SessionActivation, SessionActorParts } from './parts.js';
 import { boundBy } from './bound-attachments.js';
@@ -19,7 +18,7 @@ import { ended, type Ended, endedRow, failed, lastEvents, logRow, stopped } from
 import { Summaries } from './summaries.js';
 import { change, type SessionState } from './session-state.js';
 import { agentOf, refusalOf } from './turn-checks.js';
-import { newMessage, turnStart } from './turn-start.js';
+import { markClaimed, newMessage, turnStart } from './turn-start.js';
 
 /** A reader that follows the turn sends its bindings again at once. After this time none will. */
 const bindingsMsMax = 5_000;
@@ -166,24 +165,12 @@ export class TurnWorker {
     return !turn.lacksBindings;
   }
 
-  async #claim(turn: LiveTurn, { version, snapshot }: TurnStart['agent']): Promise<void> {
-    const nowMs = this.#parts.time.wallMs();
+  async #claim(turn: LiveTurn, agent: TurnStart['agent']): Promise<void> {
     const deadlineMs = turn.row.input.deadline_ms;
     const resumed = turn.hasBegun;
     const stored = this.#stored(turn);
     const messages = resumed ? [] : this.#addUserMessage(turn);
-    change(turn, {
-      status: 'running',
-      attempts: turn.row.attempts + 1,
-      worker: this.#activation.process,
-      agent_version: version,
-      started_at: turn.row.started_at ?? new Date(nowMs).toISOString(),
-      due_at: new Date(nowMs + deadlineMs + lookAgainMs).toISOString(),
-      ...(snapshot.llm_config.response_format !== undefined && {
-        input: { ...turn.row.input, holds_text: true },
-      }),
-    });
-    turn.isClaimed = true;
+    markClaimed(turn, agent, { process: this.#activation.process, nowMs: this.#parts.time.wallMs() });
     const { finishedBefore } = await this.#activation.writeKnown(
       { messages, executions: [turn.row], attachments: boundBy(messages) },
       {
