@@ -71,7 +71,7 @@ async function buildConsole(force) {
 async function buildWidget(force) {
   const stamp = join(root, 'dist', 'widget', '.built');
   const built = existsSync(stamp) ? statSync(stamp).mtimeMs : 0;
-  const watched = ['widget', 'client/src', 'package-lock.json'];
+  const watched = ['widget', 'client/src', 'console/src/ui/bounded-markdown.ts', 'package-lock.json'];
   if (!force && watched.every((name) => newest(join(root, name)) <= built)) return;
   const startedAt = new Date();
   await run('node_modules/vite/bin/vite.js', 'build', 'widget', '--logLevel', 'warn');

@@ -133,6 +133,17 @@ test.serial('a person decides on the call of a tool, with other arguments', asyn
   expectNoConsoleErrors(t, visit);
 });
 
+test.serial('a conversation with a message that nests without end opens', async (t) => {
+  const node = await shared.tenant(t);
+  const session_id = await newSession(node, node.bootstrap.agent_id);
+  const message = `Please read this\n${'>'.repeat(2_000)} now`;
+  await say(node, node.bootstrap.agent_id, { session_id, message });
+  const visit = await openConsole(t, node, `/inbox?session=${session_id}`);
+  await visit.page.waitForSelector('article pre ::-p-text(Please read this)');
+  await visit.page.waitForSelector('::-p-aria([name="Take over"])');
+  expectNoConsoleErrors(t, visit);
+});
+
 test.serial('a person is denied beside the conversation', async (t) => {
   const node = await shared.tenant(t);
   const session_id = await newSession(node, node.bootstrap.agent_id, 'mallory');

@@ -1,4 +1,5 @@
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
+import type { Page } from 'puppeteer-core';
 import { build } from 'vite';
 import { openBrowser } from '../support/clients/browser.js';
 
@@ -37,30 +38,33 @@ const allowed = {
   attributes: 'href align start target rel',
 };
 
-test('markdown of strangers shows no element, attribute or address beyond the list, and runs nothing', async (t) => {
+/** A page without a policy, where what gets through would run. The exports of the file are `made`. */
+async function pageWith(t: ExecutionContext, file: string): Promise<Page> {
   t.timeout(600_000);
-  const made = await build({
+  const built = await build({
     logLevel: 'silent',
     configFile: false,
-    build: {
-      write: false,
-      lib: { entry: 'console/src/ui/safe-html.ts', formats: ['iife'], name: 'made' },
-    },
+    build: { write: false, lib: { entry: file, formats: ['iife'], name: 'made' } },
   });
-  const [bundle] = Array.isArray(made) ? made : [made];
+  const [bundle] = Array.isArray(built) ? built : [built];
   if (bundle === undefined || !('output' in bundle)) throw new Error('Vite made no bundle');
-  // A page without a policy: what gets through would run.
   const page = await openBrowser(t);
+  await page.evaluate(`${bundle.output[0].code}; globalThis.made = made;`);
+  return page;
+}
+
+test('markdown of strangers shows no element, attribute or address beyond the list, and runs nothing', async (t) => {
+  const page = await pageWith(t, 'console/src/ui/safe-html.ts');
   const requests: string[] = [];
   page.on('request', (request) => requests.push(request.url()));
-  await page.evaluate(`${bundle.output[0].code}; globalThis.made = made;`);
   for (const attack of attacks) {
     const found = await page.evaluate(`(() => {
       const [tags, attributes] = [new Set('${allowed.tags}'.split(' ')), new Set('${allowed.attributes}'.split(' '))];
       const box = document.createElement('div');
       document.body.append(box);
-      box.innerHTML = made.safeHtml(${JSON.stringify(attack)});
-      const wrong = [];
+      const html = made.safeHtml(${JSON.stringify(attack)});
+      const wrong = html === undefined ? ['not parsed'] : [];
+      box.innerHTML = html;
       for (const element of box.querySelectorAll('*')) {
         if (!tags.has(element.tagName)) wrong.push(element.tagName);
         for (const { name } of element.attributes) if (!attributes.has(name)) wrong.push(name);
@@ -82,4 +86,25 @@ test('markdown of strangers shows no element, attribute or address beyond the li
   const text = await page.evaluate("made.safeHtml('**bold** and `code`\\n\\n- one\\n- two')");
   t.regex(String(text), /<strong>bold<\/strong> and <code>code<\/code>/);
   t.regex(String(text), /<li>one<\/li>/);
+});
+
+const endless = { 'nested quotations': '>'.repeat(2_000), 'emphasis that does not end': '_a*'.repeat(5_000) };
+
+test('the console leaves markdown as it is that cannot be shown in bounded time', async (t) => {
+  const page = await pageWith(t, 'console/src/ui/safe-html.ts');
+  for (const [what, text] of Object.entries(endless))
+    t.is(await page.evaluate(`String(made.safeHtml(${JSON.stringify(text)}))`), 'undefined', what);
+});
+
+test('the chat of pages shows markdown as text that cannot be shown in bounded time', async (t) => {
+  const page = await pageWith(t, 'widget/src/markdown.ts');
+  const shown = (text: string): Promise<unknown> =>
+    page.evaluate(`(() => {
+      const box = document.createElement('div');
+      box.append(made.markdown(${JSON.stringify(text)}));
+      return { text: box.textContent, tags: [...box.querySelectorAll('*')].map(({ tagName }) => tagName) };
+    })()`);
+  for (const [what, text] of Object.entries(endless))
+    t.deepEqual(await shown(text), { text, tags: ['P'] }, what);
+  t.deepEqual(await shown('> **bold**'), { text: 'bold', tags: ['BLOCKQUOTE', 'P', 'STRONG'] });
 });

@@ -1,4 +1,5 @@
 import { Lexer, type Token, type Tokens } from 'marked';
+import { boundedMarkdown } from '../../console/src/ui/bounded-markdown';
 
 /** Longer texts are shown as they are: parsing them would hold up the page. */
 const charactersMax = 50_000;
@@ -8,8 +9,13 @@ const charactersMax = 50_000;
  * shown and never runs. Pictures become links: an answer must not make the browser ask another site for anything.
  */
 export function markdown(text: string): Node {
-  if (text.length > charactersMax) return document.createTextNode(text);
-  return nodes(new Lexer({ gfm: true, breaks: true }).lex(text));
+  const made = boundedMarkdown(text, charactersMax, (tokenizer) =>
+    nodes(new Lexer({ gfm: true, breaks: true, tokenizer }).lex(text)),
+  );
+  if (made !== undefined) return made;
+  const plain = element('p', text);
+  plain.className = 'plain';
+  return plain;
 }
 
 function nodes(tokens: readonly Token[] | undefined): DocumentFragment {

@@ -33,7 +33,7 @@ h2 { font-size: 1rem; font-weight: 600; margin: 0; flex: 1; overflow-wrap: anywh
 .icon { width: 36px; padding: 0; border-color: transparent; font-size: 20px; line-height: 1; }
 .log { flex: 1; overflow-y: auto; padding: 14px; display: flex; flex-direction: column; gap: 10px; overscroll-behavior: contain; }
 .message { max-width: 88%; padding: 8px 12px; border-radius: 12px; background: var(--soft); overflow-wrap: anywhere; align-self: flex-start; }
-.visitor { align-self: flex-end; background: var(--accent); color: var(--on-accent); white-space: pre-wrap; }
+.visitor { align-self: flex-end; background: var(--accent); color: var(--on-accent); white-space: pre-wrap; } .plain { white-space: pre-wrap; }
 .who { display: block; font-size: .8rem; color: var(--muted); }
 .message > .spoken + * { margin-block-start: 0; } .message > :last-child { margin-block-end: 0; }
 .message p, .message ul, .message ol, .message pre { margin-block: .5em; }

@@ -1,5 +1,6 @@
 import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
+import { boundedMarkdown } from './bounded-markdown';
 
 /**
  * Markdown of a model or a person. The sanitised result has no scripts, styles, forms, pictures of other origins or
@@ -33,11 +34,17 @@ const marked = new Marked({
   renderer: { html: ({ text }) => text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? '') },
 });
 
-export function safeHtml(text: string): string {
-  const html = marked.parse(text, { async: false, gfm: true, breaks: true });
-  return purifier.sanitize(html, {
-    ALLOWED_TAGS: tags,
-    ALLOWED_ATTR: ['href', 'align', 'start'],
-    ALLOWED_URI_REGEXP: /^(?:https?:|mailto:)/i,
+/** Longer texts are shown as they are: parsing them would hold up the page. */
+const charactersMax = 200_000;
+
+/** Nothing for a text that is to be shown as it is. */
+export function safeHtml(text: string): string | undefined {
+  return boundedMarkdown(text, charactersMax, (tokenizer) => {
+    const html = marked.parse(text, { async: false, gfm: true, breaks: true, tokenizer });
+    return purifier.sanitize(html, {
+      ALLOWED_TAGS: tags,
+      ALLOWED_ATTR: ['href', 'align', 'start'],
+      ALLOWED_URI_REGEXP: /^(?:https?:|mailto:)/i,
+    });
   });
 }
