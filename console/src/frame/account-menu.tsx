@@ -1,12 +1,11 @@
 import { Menu } from '@base-ui/react/menu';
 import { Check, CircleUser } from 'lucide-react';
-import { signOut } from '../session/session';
 import { chooseTheme, theme, themes } from '../session/theme';
 import { useSession } from '../session/use-session';
 import { useValue } from '../session/value';
 import { buttonClass } from '../ui/button';
 import { menuItemClass, MenuPopup } from '../ui/menu';
-import { failed } from '../ui/toasts';
+import { leaveAccount } from './leave-account';
 
 /** The person, the theme, and the way out. */
 export function AccountMenu() {
@@ -32,10 +31,7 @@ export function AccountMenu() {
           ))}
         </Menu.RadioGroup>
         <Menu.Separator className="my-1 h-px bg-line" />
-        <Menu.Item
-          className={menuItemClass}
-          onClick={() => void signOut().catch((error: unknown) => failed('Signing out failed', error))}
-        >
+        <Menu.Item className={menuItemClass} onClick={leaveAccount}>
           Sign out
         </Menu.Item>
       </MenuPopup>

@@ -1,11 +1,10 @@
 import { type Permission, roleAllows } from '../session/permissions';
-import { signOut } from '../session/session';
 import { chooseTheme, themes } from '../session/theme';
 import { useSession, useTenant } from '../session/use-session';
-import { failed } from '../ui/toasts';
 import { type Command, matches } from './command';
 import { entries } from './entries';
 import { useById, useBySearch, useNamed } from './found';
+import { leaveAccount } from './leave-account';
 import { useOpenTenant } from './open-tenant';
 
 const shownMax = 30;
@@ -63,7 +62,7 @@ function useOwnCommands(): readonly Command[] {
       kind: 'Action',
       title: 'Sign out',
       words: 'logout leave',
-      act: () => void signOut().catch((error: unknown) => failed('Signing out failed', error)),
+      act: leaveAccount,
     },
   ];
 }

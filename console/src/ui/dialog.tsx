@@ -5,8 +5,12 @@ import { IconButton } from './button';
 import { cx } from './cx';
 import { DialogHold } from './dialog-hold';
 import { useFocusBefore } from './focus-before';
+import { DialogMarks, type Marks, mayClose } from './unsaved';
 
-/** A window over the page. Escape and a click beside it close it, unless an action in it runs. */
+/**
+ * A window over the page. Escape and a click beside it close it, unless an action in it runs, and after a question where
+ * something is written in it that is not saved.
+ */
 export function Dialog({
   open,
   onClose,
@@ -27,12 +31,13 @@ export function Dialog({
 }) {
   const before = useFocusBefore(open);
   const [holds, setHolds] = useState(0);
+  const [marks] = useState<Marks>(() => new Set());
   const hold = useCallback(() => {
     setHolds((count) => count + 1);
     return () => setHolds((count) => count - 1);
   }, []);
   const change = (next: boolean): void => {
-    if (!next && !stays && holds === 0) onClose();
+    if (!next && !stays && holds === 0 && mayClose(marks)) onClose();
   };
   return (
     <Base.Root open={open} onOpenChange={change}>
@@ -60,7 +65,9 @@ export function Dialog({
             )}
           </div>
           <div className="overflow-y-auto p-4">
-            <DialogHold value={hold}>{children}</DialogHold>
+            <DialogHold value={hold}>
+              <DialogMarks value={marks}>{children}</DialogMarks>
+            </DialogHold>
           </div>
         </Base.Popup>
       </Base.Portal>

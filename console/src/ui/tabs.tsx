@@ -1,10 +1,12 @@
 import { Tabs as Base } from '@base-ui/react/tabs';
-import { type ReactNode, useEffect, useRef } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 
 export interface TabEntry<Value extends string> {
   readonly value: Value;
   readonly title: ReactNode;
   readonly content: ReactNode;
+  /** Something is written in it, which is still there after a look at another part. */
+  readonly keeps?: boolean;
 }
 
 /** Parts of one screen, of which one is shown. The choice belongs into the address. */
@@ -20,6 +22,8 @@ export function Tabs<Value extends string>({
   readonly tabs: readonly TabEntry<Value>[];
 }) {
   const bar = useRef<HTMLDivElement>(null);
+  const [seen, setSeen] = useState<readonly string[]>([value]);
+  if (!seen.includes(value)) setSeen([...seen, value]);
   useEffect(() => {
     // On a phone the bar is wider than the page.
     const shown = bar.current?.querySelector(`[data-value="${value}"]`);
@@ -46,7 +50,12 @@ export function Tabs<Value extends string>({
         </Base.List>
       </div>
       {tabs.map((tab) => (
-        <Base.Panel key={tab.value} value={tab.value} className="min-w-0 rounded outline-offset-4">
+        <Base.Panel
+          key={tab.value}
+          value={tab.value}
+          keepMounted={tab.keeps === true && seen.includes(tab.value)}
+          className="min-w-0 rounded outline-offset-4"
+        >
           {tab.content}
         </Base.Panel>
       ))}

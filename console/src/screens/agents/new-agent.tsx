@@ -8,6 +8,7 @@ import { Dialog } from '../../ui/dialog';
 import { useDialogHold } from '../../ui/dialog-hold';
 import { FormProblem, problemOf, SelectField, TextArea, TextField } from '../../ui/field';
 import { ModelField } from '../../ui/model-field';
+import { useUnsaved } from '../../ui/unsaved';
 import { agentTypes } from './types';
 
 /** The name, the purpose and the model; everything else has a default and is changed in the editor. */
@@ -48,6 +49,7 @@ function Form() {
     },
   });
   useDialogHold(isPending);
+  useUnsaved((name !== '' || prompt !== '') && !isPending);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     mutate();

@@ -34,6 +34,7 @@ export function EraseDialog({
             equals: consumerKey,
           },
         }}
+        asks={false}
         verb="Erase"
         kind="danger"
         actions={<Button onClick={onClose}>Keep</Button>}

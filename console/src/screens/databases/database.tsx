@@ -66,7 +66,12 @@ function DatabasePage({ database }: { readonly database: Database }) {
         onChange={(next: DatabaseTab) => void navigate({ search: { tab: next }, replace: true })}
         tabs={[
           { value: 'schema', title: 'Tables', content: <SchemaBrowser database={database} /> },
-          { value: 'connection', title: 'Connection', content: <Connection database={database} /> },
+          {
+            value: 'connection',
+            title: 'Connection',
+            content: <Connection database={database} />,
+            keeps: true,
+          },
           { value: 'uses', title: 'Used by', content: <Uses id={id} /> },
         ]}
       />

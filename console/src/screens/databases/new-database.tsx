@@ -5,9 +5,11 @@ import { api, take } from '../../api/client';
 import { queries, useKey } from '../../api/queries';
 import { useAllowed } from '../../session/use-session';
 import { Button } from '../../ui/button';
+import { isSame } from '../../ui/form/rebased';
 import { Card, Page } from '../../ui/page';
 import { Forbidden } from '../../ui/states';
 import { succeeded } from '../../ui/toasts';
+import { useUnsaved } from '../../ui/unsaved';
 import { bodyOf, emptyDraft, trialOf } from './connection-draft';
 import { ConnectionFields } from './connection-fields';
 import { Trial } from './trial';
@@ -26,6 +28,7 @@ function NewDatabase() {
       await navigate({ to: '/databases/$databaseId', params: { databaseId: data.id } });
     },
   });
+  useUnsaved(!isSame(draft, emptyDraft) && !creation.isPending);
   if (!useAllowed('databases:create')) {
     return (
       <Page title="Connect a database">

@@ -2,10 +2,17 @@ import { useMutation } from '@tanstack/react-query';
 import { newIdempotencyKey } from '@troupe/client';
 import { type KeyboardEvent, useState } from 'react';
 import { api, take } from '../../api/client';
-import { useAllowed } from '../../session/use-session';
+import { useAllowed, useSession } from '../../session/use-session';
 import { Button } from '../../ui/button';
 import { FormProblem, inputClass } from '../../ui/field';
+import { useUnsaved } from '../../ui/unsaved';
 import type { Conversation } from './conversations';
+
+/**
+ * What is written and not sent yet, by person and conversation: who looks at another conversation, or signs in anew, finds
+ * it again.
+ */
+const unsent = new Map<string, string>();
 
 /** A person's own answer, once the conversation is taken over. */
 export function Composer({
@@ -16,8 +23,15 @@ export function Composer({
   readonly changed: () => void;
 }) {
   const allowed = useAllowed('messages:send');
-  const [text, setText] = useState('');
   const id = session.session_id;
+  const place = `${useSession().user.id} ${id}`;
+  const [text, setText] = useState(() => unsent.get(place) ?? '');
+  useUnsaved(text !== '', { isKept: true });
+  const write = (next: string): void => {
+    if (next === '') unsent.delete(place);
+    else unsent.set(place, next);
+    setText(next);
+  };
   // A repeat after a lost answer is the same message.
   const [messageKey, setMessageKey] = useState(newIdempotencyKey);
   const sending = useMutation({
@@ -30,8 +44,11 @@ export function Composer({
       ),
     // What is written meanwhile is the next message.
     onError: (_, message) => {
-      setText((present) => (present.trim() === '' ? message : `${message}\n${present}`));
-      if (text.trim() !== '') setMessageKey(newIdempotencyKey());
+      // The answer may come after the person went to another conversation.
+      const present = unsent.get(place) ?? '';
+      const isEmpty = present.trim() === '';
+      write(isEmpty ? message : `${message}\n${present}`);
+      if (!isEmpty) setMessageKey(newIdempotencyKey());
     },
     onSuccess: () => {
       setMessageKey(newIdempotencyKey());
@@ -49,7 +66,7 @@ export function Composer({
   const send = (): void => {
     if (text.trim() === '' || sending.isPending) return;
     sending.mutate(text.trim());
-    setText('');
+    write('');
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
@@ -71,7 +88,7 @@ export function Composer({
         maxLength={20_000}
         value={text}
         onChange={({ target }) => {
-          setText(target.value);
+          write(target.value);
           if (!sending.isError) return;
           // Another text is another message: under the same key the node would take it for a repeat.
           sending.reset();

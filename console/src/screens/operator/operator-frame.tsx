@@ -84,7 +84,7 @@ const fields = {
 function SignIn() {
   return (
     <SignedOutPage title="Operator">
-      <Form fields={fields} verb="Sign in" submit={({ token }) => beginOperator(token.trim())} />
+      <Form fields={fields} asks={false} verb="Sign in" submit={({ token }) => beginOperator(token.trim())} />
       <p className="mt-4 text-sm">
         <Link to="/" className="text-accent underline">
           Sign in with an account

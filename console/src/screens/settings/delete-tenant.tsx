@@ -48,6 +48,7 @@ export function DeleteTenant() {
         >
           <Form
             fields={fieldsFor(name)}
+            asks={false}
             verb="Delete for good"
             kind="danger"
             actions={<Button onClick={() => setAsking(false)}>Keep</Button>}

@@ -63,6 +63,7 @@ export function ExportCard() {
     <Card title="Export">
       <Form
         fields={fields}
+        asks={false}
         verb="Export"
         kind="secondary"
         submit={download}

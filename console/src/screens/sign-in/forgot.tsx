@@ -26,6 +26,7 @@ function Forgot() {
       {answer === undefined ? (
         <Form
           fields={fields}
+          asks={false}
           verb="Send the mail"
           submit={async (body) => {
             setAnswer((await take(api.POST('/api/auth/password/forgot', { body }))).message);

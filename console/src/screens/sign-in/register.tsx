@@ -62,6 +62,7 @@ function Register() {
       )}
       <Form
         fields={fields}
+        asks={false}
         verb="Register"
         submit={async (values) => {
           await register(values);

@@ -29,6 +29,7 @@ function SignIn() {
     <SignedOutPage title="Sign in">
       <Form
         fields={fields}
+        asks={false}
         verb="Sign in"
         submit={async (values) => {
           await signIn(values);

@@ -1,4 +1,6 @@
 import { useState } from 'react';
+import { useUnsaved } from '../unsaved';
+import { interruptedDraft, useKeptAtEnd } from './interrupted';
 import { isSame, rebased } from './rebased';
 
 /** What is written over a saved value. */
@@ -21,11 +23,29 @@ interface State<Value> extends Written<Value> {
   readonly given: Value;
 }
 
-/** A copy of a saved value for writing. When others save meanwhile, it shows their changes, but for what is written here. */
-export function useDraft<Value>(saved: Value): DraftOf<Value> {
-  const [state, setState] = useState<State<Value>>({ given: saved, base: saved, draft: saved });
+/**
+ * A copy of a saved value for writing. When others save meanwhile, it shows their changes, but for what is written here.
+ */
+export function useDraft<Value>(
+  saved: Value,
+  {
+    asks = true,
+    name,
+  }: {
+    /** The person is asked before what is written is lost. */
+    readonly asks?: boolean;
+    /** Of what is written, in the whole console: under it, the draft outlasts the end of the sign-in. */
+    readonly name?: string;
+  } = {},
+): DraftOf<Value> {
+  const [state, setState] = useState<State<Value>>(
+    () => (interruptedDraft(name) as State<Value> | undefined) ?? { given: saved, base: saved, draft: saved },
+  );
   if (!isSame(state.given, saved))
     setState(({ base, draft }) => ({ given: saved, base: saved, draft: rebased(draft, base, saved) }));
+  const isChanged = !isSame(state.base, state.draft);
+  useUnsaved(asks && isChanged);
+  useKeptAtEnd(name, isChanged ? state : undefined);
   return {
     written: state,
     change: (next) => setState((present) => ({ ...present, draft: next(present.draft) })),

@@ -20,6 +20,8 @@ export interface FormProps<Specs extends FieldSpecs, Answer> {
   readonly kind?: ButtonProps['kind'];
   /** Said beside the button once it is done, until something is written again. */
   readonly done?: string | ((answer: Answer) => string);
+  /** Whether the person is asked before what is written is lost. Not where it is nothing but a confirmation or a sign-in. */
+  readonly asks?: boolean;
   /** Empties the form once it is done. */
   readonly clears?: boolean;
   /** Below the fields. */
@@ -39,17 +41,21 @@ export function Form<const Specs extends FieldSpecs, Answer>({
   verb,
   kind = 'primary',
   done,
+  asks = true,
   clears = false,
   children,
   actions,
 }: FormProps<Specs, Answer>) {
   const beginning = (values: typeof initial): Raws =>
     Object.fromEntries(Object.entries(fields).map(([name, spec]) => [name, rawOf(spec, values[name])]));
-  const { written, change, settle } = useDraft(beginning(initial));
+  const attempt = useMutation({ mutationFn: submit });
+  // What is being sent is not lost, and the answer may lead to another page.
+  const { written, change, settle } = useDraft(beginning(initial), {
+    asks: asks && !attempt.isPending,
+  });
   const raws = written.draft;
   const [sent, setSent] = useState<Raws>();
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
-  const attempt = useMutation({ mutationFn: submit });
   useDialogHold(attempt.isPending);
   const box = useRef<HTMLFormElement>(null);
   const shown = Object.entries(fields).filter(([, spec]) => isShown(spec, raws));

@@ -50,7 +50,7 @@ export function draftOf(agent: Agent): Draft {
 }
 
 export function useAgentDraft(agent: Agent, mayWrite: boolean): DraftState {
-  const { written, change, discard, settle } = useDraft(draftOf(agent));
+  const { written, change, discard, settle } = useDraft(draftOf(agent), { name: `agent ${agent.id}` });
   const { base, draft } = written;
   return {
     draft,

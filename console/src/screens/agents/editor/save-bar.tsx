@@ -6,7 +6,6 @@ import { Button } from '../../../ui/button';
 import { FormProblem } from '../../../ui/field';
 import type { Written } from '../../../ui/form/draft';
 import { succeeded } from '../../../ui/toasts';
-import { useUnsaved } from '../../../ui/unsaved';
 import { readable } from '../../../ui/unreadable-json';
 import type { AgentTab } from '../routes';
 import type { Agent } from '../types';
@@ -43,9 +42,8 @@ function tabOf(field: string): AgentTab {
   return field.startsWith('metadata.') ? 'memory' : 'details';
 }
 
-/** Shown while something is written that is not saved. Leaving the page asks first. */
+/** Shown while something is written that is not saved. Leaving the page asks first (`useDraft`). */
 export function SaveBar({ state, save }: { readonly state: DraftState; readonly save: Saving }) {
-  useUnsaved(state.isChanged);
   if (!state.isChanged) return null;
   return (
     <div className="sticky bottom-3 z-10 flex flex-col gap-2 rounded-lg border border-line-strong bg-raised p-3 shadow-lg">

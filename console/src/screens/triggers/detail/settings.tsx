@@ -40,7 +40,7 @@ function patchOf({ base, draft: { name, config, unreadable } }: Written<Draft>) 
 }
 
 function Form({ trigger }: { readonly trigger: Trigger }) {
-  const { written, change, settle } = useDraft(draftOf(trigger));
+  const { written, change, settle } = useDraft(draftOf(trigger), { name: `trigger ${trigger.id}` });
   const { base, draft } = written;
   const [secret, setSecret] = useState<string>();
   const key = useKey('triggers');

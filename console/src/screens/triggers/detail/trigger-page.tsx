@@ -55,7 +55,7 @@ export function TriggerPage({ trigger }: { readonly trigger: Trigger }) {
     ...(type === 'webhook'
       ? [{ value: 'buffers', title: 'Buffers', content: <Buffers trigger={trigger} /> } as const]
       : []),
-    { value: 'settings', title: 'Settings', content: <Settings trigger={trigger} /> },
+    { value: 'settings', title: 'Settings', content: <Settings trigger={trigger} />, keeps: true },
   ] as const;
   return (
     <Page

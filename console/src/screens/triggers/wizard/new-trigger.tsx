@@ -9,8 +9,10 @@ import { Button } from '../../../ui/button';
 import { FormProblem, problemOf } from '../../../ui/field';
 import type { FieldSpecs } from '../../../ui/form/fields';
 import { FormFields } from '../../../ui/form/form-fields';
+import { isSame } from '../../../ui/form/rebased';
 import { Card } from '../../../ui/page';
 import { readable } from '../../../ui/unreadable-json';
+import { useUnsaved } from '../../../ui/unsaved';
 import { ConfigForm, type WrittenConfig } from '../config-form';
 import { withPlace } from '../with-place';
 import type { Made } from './created';
@@ -63,6 +65,8 @@ export function NewTrigger({ kind, onMade }: { readonly kind: Kind; readonly onM
       onMade({ id: data.id, secret: data.webhook_secret, url, kind, config: draft.config });
     },
   });
+  const isWritten = name !== '' || !isSame(draft.config, kind.config) || draft.unreadable !== undefined;
+  useUnsaved(isWritten && !isPending);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     mutate();
@@ -81,7 +85,8 @@ export function NewTrigger({ kind, onMade }: { readonly kind: Kind; readonly onM
         <p className="rounded-md bg-accent-soft px-3 py-2 text-sm">
           First store what {kind.title} gave you as{' '}
           {mayAddSecrets ? (
-            <Link to="/secrets" search={{ create: true }} className="text-accent underline">
+            // Beside this page, where something may be written already.
+            <Link to="/secrets" search={{ create: true }} target="_blank" className="text-accent underline">
               a secret
             </Link>
           ) : (
