@@ -75,3 +75,30 @@ test.serial('the list of those who wait gains who waits now, and loses who is go
   await page.waitForSelector(row(gone), { hidden: true });
   expectNoConsoleErrors(t, visit);
 });
+
+test.serial('a message of now is not shown as one of the future', async (t) => {
+  const node = await shared.tenant(t);
+  const { client, bootstrap } = node;
+  const { agent_id, api_key: key } = bootstrap;
+  const id = await newSession(node);
+  const say = async (message: string): Promise<void> => {
+    const body = { session_id: id, message };
+    const path = `/api/v2/agents/${agent_id}/stream`;
+    t.is((await client.call('POST', path, { key, body })).status, 200);
+  };
+  await say('The first one');
+  const visit = await openConsole(t, node, '/settings');
+  const { page } = visit;
+  // The list was opened half a minute ago.
+  await page.evaluateOnNewDocument(
+    '{ const { now } = Date; globalThis.laterMs = 0; Date.now = () => now() - 25_000 + globalThis.laterMs; }',
+  );
+  await page.goto(`${client.baseUrl}/inbox`);
+  await page.waitForSelector(`${row(id)} ::-p-text(The first one)`);
+  await page.evaluate('globalThis.laterMs = 25_000');
+  await say('The second one');
+  await page.waitForSelector(`${row(id)} ::-p-text(The second one)`);
+  const shown = await page.$eval(`${row(id)} time`, (time) => time.textContent);
+  t.regex(String(shown), /now|ago/);
+  expectNoConsoleErrors(t, visit);
+});

@@ -23,20 +23,24 @@ export function fromNow(at: Date, nowMs: number): string {
  * distance from now, which moves on.
  */
 export function Time({ at, exactly = false }: { readonly at: string | null; readonly exactly?: boolean }) {
-  const [now, setNow] = useState(() => Date.now());
-  useEffect(() => {
-    if (exactly) return undefined;
-    const timer = setInterval(() => setNow(Date.now()), 30_000);
-    return () => clearInterval(timer);
-  }, [exactly]);
   if (at === null) return <span className="text-muted">never</span>;
   const moment = new Date(at);
   if (Number.isNaN(moment.getTime())) return <span>{at}</span>;
   return (
     <time dateTime={at} title={`${exact.format(moment)} · ${at}`} className="whitespace-nowrap">
-      {exactly ? short.format(moment) : fromNow(moment, Math.max(now, moment.getTime() > now ? now : 0))}
+      {/* A newer moment is seen from its own present: from that of half a minute ago it would lie ahead. */}
+      {exactly ? short.format(moment) : <FromNow key={at} at={moment} />}
     </time>
   );
+}
+
+function FromNow({ at }: { readonly at: Date }) {
+  const [nowMs, setNowMs] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNowMs(Date.now()), 30_000);
+    return () => clearInterval(timer);
+  }, []);
+  return fromNow(at, nowMs);
 }
 
 /** `1.24 s`, `83 ms`, `3 min 4 s`. */
