@@ -63,3 +63,25 @@ test.serial('calls are listed, filtered and shown one at a time', async (t) => {
   t.regex(decodeURIComponent(page.url()), /models=\["sim\.echo","sim\.tools"\]/, 'the comparison is a link');
   expectNoConsoleErrors(t, visit);
 });
+
+test.serial('further calls are shown once, however many calls begin meanwhile', async (t) => {
+  const node = await shared.tenant(t);
+  const askFor = async (number: number): Promise<void> => {
+    const { status, text } = await ask(node, { model: 'sim.echo', query: `call ${number}` });
+    t.is(status, 200, text);
+  };
+  for (let number = 1; number <= 60; number += 1) await askFor(number);
+  const visit = await openConsole(t, node, '/calls');
+  const { page } = visit;
+  const inputs = async (): Promise<readonly string[]> =>
+    page.$$eval('tbody td:nth-child(3)', (cells) => cells.map(({ textContent }) => String(textContent)));
+  await page.waitForFunction("document.querySelectorAll('tbody tr').length === 50");
+  // Nothing is read again by itself from here on: what is shown is older than the calls that follow.
+  await page.evaluate("Object.defineProperty(document, 'visibilityState', { get: () => 'hidden' })");
+  for (let number = 61; number <= 65; number += 1) await askFor(number);
+  await press(page, 'Load more');
+  await page.waitForFunction("document.querySelectorAll('tbody tr').length > 50");
+  const all = await inputs();
+  t.is(new Set(all).size, all.length);
+  expectNoConsoleErrors(t, visit);
+});

@@ -12,7 +12,7 @@ import { count, dollars } from '../../ui/numbers';
 import { Card, Facts, Page } from '../../ui/page';
 import { Forbidden, Loaded } from '../../ui/states';
 import { duration, Time } from '../../ui/time';
-import type { Call } from './calls';
+import type { Call } from './call-pages';
 
 export const Route = createLazyRoute('/frame/calls/$callId')({ component: CallScreen });
 

@@ -1,7 +1,5 @@
 import { createLazyRoute, Link, useNavigate } from '@tanstack/react-router';
-import type { paths } from '#api/openapi';
 import { useAgentNames } from '../../api/agent-names';
-import { api, take, tenantHeader } from '../../api/client';
 import { usePages } from '../../api/queries';
 import { withQuery } from '../../api/with-query';
 import { useAllowed } from '../../session/use-session';
@@ -14,12 +12,10 @@ import { count, dollars } from '../../ui/numbers';
 import { Page } from '../../ui/page';
 import { Empty, Forbidden } from '../../ui/states';
 import { duration, Time } from '../../ui/time';
+import { type Call, readCalls } from './call-pages';
 import type { CallsSearch } from './routes';
 
 export const Route = createLazyRoute('/frame/calls')({ component: Calls });
-
-export type Call =
-  paths['/api/telemetry/logs']['get']['responses'][200]['content']['application/json']['data'][number];
 
 /** Calls of models, newest first. */
 function Calls() {
@@ -28,19 +24,10 @@ function Calls() {
   const names = useAgentNames();
   const mayRead = useAllowed('telemetry:read');
   const filter = { status, model, agent_id: agent };
-  const pages = usePages(
-    ['calls', filter],
-    async (cursor, signal) => {
-      const query = { ...filter, limit: 50, page: Number(cursor ?? 1) };
-      const params = { query, header: tenantHeader() };
-      const { data, pagination } = await take(api.GET('/api/telemetry/logs', { params, signal }));
-      return {
-        rows: data,
-        next: pagination.page < pagination.pages ? String(pagination.page + 1) : undefined,
-      };
-    },
-    { enabled: mayRead, live: true },
-  );
+  const pages = usePages(['calls', filter], (cursor, signal) => readCalls(filter, cursor, signal), {
+    enabled: mayRead,
+    live: true,
+  });
   if (!mayRead) {
     return (
       <Page title="Calls">
