@@ -116,14 +116,13 @@ export function usePages<Row>(
 export interface PagesOptions {
   readonly enabled?: boolean;
   readonly live?: boolean;
-  readonly refetchInterval?: number | false;
 }
 
 /** The same for a list of no tenant: `queryKey` is whole. */
 export function usePagesOf<Row>(
   queryKey: readonly unknown[],
   read: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<Row>>,
-  { live = false, refetchInterval = false, ...options }: PagesOptions = {},
+  { live = false, ...options }: PagesOptions = {},
 ): Pages<Row> {
   const query = useInfiniteQuery({
     queryKey,
@@ -131,8 +130,7 @@ export function usePagesOf<Row>(
     queryFn: ({ pageParam, signal }) => read(pageParam, signal),
     getNextPageParam: (page: Page<Row>) => page.next,
     ...options,
-    refetchInterval: ({ state }) =>
-      live ? (state.data?.pages.length ?? 1) === 1 && liveEveryMs : refetchInterval,
+    refetchInterval: ({ state }) => live && (state.data?.pages.length ?? 1) === 1 && liveEveryMs,
   });
   const isLive = live && query.data?.pages.length === 1;
   // Read while rendering: the query tells of changes only of what was read then.

@@ -4,6 +4,7 @@ import { RefreshCw } from 'lucide-react';
 import { useAgentNames } from '../../api/agent-names';
 import { api, take } from '../../api/client';
 import { queries, useKey, usePages } from '../../api/queries';
+import type { Liveness } from '../../api/realtime';
 import { withQuery } from '../../api/with-query';
 import { useAllowed } from '../../session/use-session';
 import { AgentName } from '../../ui/agent-name';
@@ -11,6 +12,7 @@ import { Button } from '../../ui/button';
 import { CopyAs } from '../../ui/copy-as';
 import { type Column, PagedTable } from '../../ui/data-table';
 import { Filters, FilterSelect, FilterText } from '../../ui/filters';
+import { LivenessMark } from '../../ui/liveness-mark';
 import { Page } from '../../ui/page';
 import { Empty, Forbidden } from '../../ui/states';
 import { Time } from '../../ui/time';
@@ -21,8 +23,6 @@ import { useTriggerNames } from './use-trigger-names';
 
 export const Route = createLazyRoute('/frame/errors')({ component: Errors });
 
-/** The list follows by itself; a person who reads further pages is not disturbed. */
-const refreshEveryMs = 5_000;
 const periodMs = { hour: 3_600_000, day: 86_400_000, week: 7 * 86_400_000 } as const;
 const periodNames = { hour: 'last hour', day: 'last day', week: 'last week' } as const;
 
@@ -79,14 +79,14 @@ function ErrorList({ search }: { readonly search: ErrorsSearch }) {
       const answer = await take(api.GET('/api/v1/errors', { params: { query }, signal }));
       return { rows: answer.data, next: answer.next_cursor ?? undefined };
     },
-    { refetchInterval: refreshEveryMs },
+    { live: true },
   );
   const triggers = useTriggerNames();
   const open = (next: ErrorsSearch) => void navigate({ search: { ...rest, period, ...next }, replace: true });
   const isFiltered = period !== undefined || Object.values(filter).some((value) => value !== undefined);
   return (
     <>
-      <ErrorFilters search={search} open={open} triggers={triggers} />
+      <ErrorFilters search={search} open={open} triggers={triggers} liveness={pages.liveness} />
       <PagedTable
         pages={pages}
         caption="Errors"
@@ -111,10 +111,12 @@ function ErrorFilters({
   search: { code, agent, trigger, request, period },
   open,
   triggers,
+  liveness,
 }: {
   readonly search: ErrorsSearch;
   readonly open: (next: ErrorsSearch) => void;
   readonly triggers: ReadonlyMap<string, string>;
+  readonly liveness: Liveness;
 }) {
   const agents = useAgentNames();
   const codes = useCodes(code);
@@ -140,6 +142,7 @@ function ErrorFilters({
         onChange={(next) => open({ trigger: next })}
       />
       <FilterText label="Request id" value={request} onChange={(next) => open({ request: next })} />
+      <LivenessMark liveness={liveness} />
     </Filters>
   );
 }
