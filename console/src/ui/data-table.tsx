@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import type { Pages } from '../api/queries';
-import { Button } from './button';
 import { cx } from './cx';
+import { MoreRows } from './more-rows';
 import { Failure, Loading } from './states';
 
 export interface Column<Row> {
@@ -93,7 +93,7 @@ export function PagedTable<Row>({
   readonly columns: readonly Column<Row>[];
   readonly keyOf: (row: Row) => string;
 }) {
-  const { query, rows, more } = pages;
+  const { query, rows, more, liveness } = pages;
   if (query.isPending) return <Loading label={table.caption} />;
   if (query.isError && rows.length === 0)
     return <Failure error={query.error} retry={() => void query.refetch()} />;
@@ -101,11 +101,7 @@ export function PagedTable<Row>({
   return (
     <div className="flex flex-col gap-3">
       <DataTable {...table} rows={rows} />
-      {(more !== undefined || query.isFetchingNextPage) && (
-        <Button className="self-center" busy={query.isFetchingNextPage} onClick={more}>
-          Load more
-        </Button>
-      )}
+      <MoreRows query={query} more={more} verb="Load more" isFollowed={liveness !== 'off'} />
     </div>
   );
 }

@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useLayoutEffect, useRef } from 'react';
 import { api, take } from '../../api/client';
-import { Button } from '../../ui/button';
+import { MoreRows } from '../../ui/more-rows';
 import { Failure, Loading } from '../../ui/states';
 import type { Conversation } from './conversations';
 import { LiveTurnView } from './live-turn-view';
@@ -65,15 +65,11 @@ export function Transcript({
       aria-label="Transcript"
     >
       <div className="mx-auto flex max-w-3xl flex-col gap-4">
-        {pages.hasNextPage && (
-          <Button
-            className="self-center"
-            busy={pages.isFetchingNextPage}
-            onClick={() => void pages.fetchNextPage()}
-          >
-            Earlier messages
-          </Button>
-        )}
+        <MoreRows
+          query={pages}
+          more={pages.hasNextPage ? () => void pages.fetchNextPage() : undefined}
+          verb="Earlier messages"
+        />
         {messages.length === 0 && shown.length === 0 && (
           <p className="py-12 text-center text-muted">No message yet.</p>
         )}
