@@ -22,6 +22,8 @@ export interface AgentFilter {
   readonly type?: string | undefined;
   readonly createdBy?: string | undefined;
   readonly includeArchived?: boolean | undefined;
+  /** Only agents with a budget. */
+  readonly budgeted?: boolean | undefined;
   /** The id of the last agent of the previous page. */
   readonly after?: string | undefined;
 }
@@ -98,7 +100,7 @@ export async function listAgents(
   filter: AgentFilter,
   limit: number,
 ): Promise<FoundPage<ListedAgentRow>> {
-  const { status, type, createdBy, includeArchived, after } = filter;
+  const { status, type, createdBy, includeArchived, budgeted, after } = filter;
   const typeColumn = view === 'published' ? sql.fragment`v.snapshot ->> 'type'` : sql.fragment`a.type`;
   const conditions = [
     sql.fragment`a.tenant_id = ${scope.tenantId}`,
@@ -106,6 +108,9 @@ export async function listAgents(
     ...(status === undefined && includeArchived !== true ? [sql.fragment`a.status <> 'archived'`] : []),
     ...(type === undefined ? [] : [sql.fragment`${typeColumn} = ${type}`]),
     ...(createdBy === undefined ? [] : [sql.fragment`a.created_by = ${createdBy}`]),
+    ...(budgeted === true
+      ? [sql.fragment`jsonb_typeof((${documentOf(view)}) #> '{metadata,budget}') = 'object'`]
+      : []),
     ...(after === undefined
       ? []
       : [

@@ -86,6 +86,7 @@ function readingOperations(agents: Agents): readonly Operation[] {
         status: z.enum(statuses).optional(),
         type: z.enum(agentTypes).optional(),
         includeArchived: queryFlag.optional(),
+        budgeted: queryFlag.optional().describe('Only agents with a budget.'),
         createdBy: givenGuid.optional(),
         ...paging,
       }),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type AgentRow, statuses } from './agents.store.js';
 import { storedDocument } from './document.js';
+import { budgetShape } from '../kernel/budget.js';
 import { named } from '../http/operations/index.js';
 
 const moment = z.iso.datetime();
@@ -21,6 +22,7 @@ export const agentSummary = named(
     type: document.type,
     status: z.enum(statuses),
     llm_config: document.llm_config,
+    budget: budgetShape.optional().describe('That of `metadata.budget`; absent without one.'),
     created_at: moment,
     updated_at: moment,
   }),
@@ -45,7 +47,8 @@ export const agentDetail = named(
 );
 
 export function summaryOf(row: AgentRow): z.input<typeof agentSummary> {
-  const { name, commercial_name, bio, type, llm_config } = row.document;
+  const { name, commercial_name, bio, type, llm_config, metadata } = row.document;
+  const { data: budget } = budgetShape.safeParse(metadata['budget']);
   return {
     id: row.id,
     name,
@@ -54,6 +57,7 @@ export function summaryOf(row: AgentRow): z.input<typeof agentSummary> {
     type,
     status: row.status,
     llm_config,
+    ...(budget !== undefined && { budget }),
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
   };

@@ -20,10 +20,14 @@ test.serial('usage is shown by day and in groups, with the budget', async (t) =>
   t.is(key.status, 201, key.text);
   const budget = { budget: { usd: 5, period: 'month' } };
   t.is((await asOwner(node, 'PATCH', `/api/tenants/${node.bootstrap.tenant_id}`, budget)).status, 200);
+  const agent = { name: 'frugal', metadata: { budget: { usd: 3, period: 'month' } } };
+  t.is((await asOwner(node, 'POST', '/api/agents', agent)).status, 201);
   const visit = await openConsole(t, node, '/usage');
   const { page } = visit;
   await shows(page, 'of $5.00 this month');
   await shows(page, 'of $2.00 this day');
+  // Also of what has not cost anything yet.
+  await shows(page, 'of $3.00 this month');
   await page.waitForSelector('canvas');
   await page.select('select[aria-label="Group by"]', 'model');
   await shows(page, 'sim.echo');

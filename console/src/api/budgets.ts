@@ -16,9 +16,6 @@ export interface SpentBudget {
   readonly spent: number;
 }
 
-/** The longest page of a list. */
-const pageMax = 100;
-
 function startOf(period: Period): string {
   const now = new Date();
   const day = period === 'month' ? 1 : now.getUTCDate();
@@ -62,41 +59,41 @@ async function spentOf(
   return (await Promise.all(found)).flat();
 }
 
+/** The lists end after some megabytes, and continue with a cursor. */
+async function allOf<Row>(
+  read: (cursor: string | undefined) => Promise<{
+    readonly data: readonly Row[];
+    readonly next_cursor?: string | null | undefined;
+  }>,
+): Promise<readonly Row[]> {
+  let rows: readonly Row[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await read(cursor);
+    rows = rows.concat(page.data);
+    cursor = page.next_cursor ?? undefined;
+  } while (cursor !== undefined);
+  return rows;
+}
+
 export async function keyBudgets(signal: AbortSignal): Promise<readonly SpentBudget[]> {
-  const query = { limit: pageMax };
-  const params = { query, header: tenantHeader() };
-  const { data } = await take(api.GET('/api/keys', { params, signal }));
-  const budgeted = data.flatMap(({ id, name, status, budget }) =>
+  const keys = await allOf((cursor) =>
+    take(api.GET('/api/keys', { params: { query: { cursor }, header: tenantHeader() }, signal })),
+  );
+  const budgeted = keys.flatMap(({ id, name, status, budget }) =>
     status === 'active' && budget !== undefined ? [{ id, name, budget }] : [],
   );
   return spentOf('key', budgeted, signal);
 }
 
-/** The list of agents leaves their budgets out, so the costliest ones are read. */
-const agentsRead = 5;
-
 export async function agentBudgets(signal: AbortSignal): Promise<readonly SpentBudget[]> {
-  const query = { start_date: startOf('month'), group_by: 'agent' } as const;
-  const { data: usage } = await take(api.GET('/api/billing/usage', { params: { query }, signal }));
-  const costly = usage.groups
-    // Direct calls have no agent.
-    .filter(({ key, cost }) => key !== '' && cost > 0)
-    .toSorted((a, b) => b.cost - a.cost)
-    .slice(0, agentsRead);
-  const read = costly.map(async ({ key }) => {
-    const path = { id: key };
-    const { data } = await take(api.GET('/api/agents/{id}', { params: { path }, signal }));
-    const budget = budgetIn(data.metadata['budget']);
-    return budget === undefined ? [] : [{ id: data.id, name: data.commercial_name, budget }];
-  });
-  return spentOf('agent', (await Promise.all(read)).flat(), signal);
-}
-
-/** `metadata.budget` of an agent is what somebody wrote there. */
-function budgetIn(value: unknown): Budget | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
-  const { usd, period } = value as Partial<Budget>;
-  return typeof usd === 'number' && (period === 'day' || period === 'month') ? { usd, period } : undefined;
+  const agents = await allOf((cursor) =>
+    take(api.GET('/api/agents', { params: { query: { budgeted: true, cursor } }, signal })),
+  );
+  const budgeted = agents.flatMap(({ id, commercial_name: name, budget }) =>
+    budget === undefined ? [] : [{ id, name, budget }],
+  );
+  return spentOf('agent', budgeted, signal);
 }
 
 /** Of a budget of nothing everything is spent. */

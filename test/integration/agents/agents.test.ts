@@ -136,6 +136,24 @@ test('a list filters by status, type, author and archive, and refuses invalid va
   t.is((await owner.call('GET', `${versions}?limit=0`)).status, 400);
 });
 
+test('a list tells budgets, and filters by them', async (t) => {
+  const owner = await newOwner();
+  const budget = { usd: 5, period: 'month' };
+  await owner.call('POST', '/api/agents', { name: 'free' });
+  await owner.call('POST', '/api/agents', { name: 'nothing', metadata: { budget: null } });
+  await owner.call('POST', '/api/agents', { name: 'frugal', metadata: { budget, other: true } });
+  const all = await owner.call('GET', '/api/agents');
+  t.deepEqual(
+    (all.body['data'] as { name: string; budget?: object }[]).map(({ name, budget: one }) => [name, one]),
+    [
+      ['frugal', budget],
+      ['nothing', undefined],
+      ['free', undefined],
+    ],
+  );
+  t.deepEqual(namesOf(await owner.call('GET', '/api/agents?budgeted=true')), ['frugal']);
+});
+
 test('the pages of a list contain every agent once', async (t) => {
   const owner = await newOwner();
   for (let index = 0; index < 5; index += 1) await owner.call('POST', '/api/agents', { name: `a${index}` });
