@@ -31,6 +31,14 @@ test.serial('the overview shows calls and turns as they happen, and what waits',
     eventually(async () => (await figure(title)) === wanted, { timeoutMs: 60_000, everyMs: 50 });
   await is('Requests', '1');
   await is('Turns', '0');
+  // Calls are counted in whole hours, turns in the last sixty minutes: each says of which time it is.
+  await page.waitForFunction(`(() => {
+    const timeOf = (title) => [...document.querySelectorAll('dl > div')]
+      .find((one) => one.querySelector('dt').textContent === title).querySelector('dd span').textContent.trim();
+    const hourBefore = Math.floor(Date.now() / 3_600_000) * 3_600_000 - 3_600_000;
+    const since = 'since ' + new Intl.DateTimeFormat(undefined, { timeStyle: 'short' }).format(hourBefore);
+    return timeOf('Turns') === 'in the last hour' && timeOf('Requests') === since && timeOf('Cost') === since;
+  })()`);
   await shows(page, 'Live');
   const { status } = await client.call('POST', `/api/v2/agents/${bootstrap.agent_id}/stream`, {
     key: bootstrap.api_key,

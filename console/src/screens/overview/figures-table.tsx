@@ -6,24 +6,29 @@ import { type Figures, useFigures } from './figures';
 interface Figure {
   readonly title: string;
   readonly text: (figures: Figures) => string;
+  /** Of turns, which are counted for the last sixty minutes; the others are of calls. */
+  readonly ofTurns?: true;
   /** Said in colour where it is not zero. */
   readonly isBad?: (figures: Figures) => boolean;
 }
 
 const shown: readonly Figure[] = [
   { title: 'Requests', text: ({ requests }) => shortCount(requests) },
-  { title: 'Turns', text: ({ turns }) => shortCount(turns) },
+  { title: 'Turns', ofTurns: true, text: ({ turns }) => shortCount(turns) },
   { title: 'Tokens', text: ({ tokens }) => shortCount(tokens) },
   { title: 'Cost', text: ({ cost }) => dollars(cost) },
   { title: 'Failed requests', text: ({ errors }) => count(errors), isBad: ({ errors }) => errors > 0 },
   {
     title: 'Failed turns',
+    ofTurns: true,
     text: ({ failedTurns }) => count(failedTurns),
     isBad: ({ failedTurns }) => failedTurns > 0,
   },
   { title: 'Latency p50', text: ({ p50Ms }) => duration(p50Ms) },
   { title: 'Latency p95', text: ({ p95Ms }) => duration(p95Ms) },
 ];
+
+const timeOfDay = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
 
 /** The last hour, large, with the last day below. */
 export function FiguresTable() {
@@ -35,12 +40,15 @@ export function FiguresTable() {
   const { data } = hour;
   return (
     <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border border-line bg-line md:grid-cols-4">
-      {shown.map(({ title, text, isBad }) => (
+      {shown.map(({ title, text, ofTurns, isBad }) => (
         <div key={title} className="bg-surface p-4">
           <dt className="text-xs text-muted">{title}</dt>
           <dd className={`text-xl font-semibold tabular-nums ${isBad?.(data) === true ? 'text-bad' : ''}`}>
             {text(data)}
-            <span className="sr-only"> in the last hour</span>
+            <span className="text-xs font-normal whitespace-nowrap text-muted">
+              {' '}
+              {ofTurns === true ? 'in the last hour' : `since ${timeOfDay.format(data.callsSince)}`}
+            </span>
           </dd>
           <dd className="text-xs text-muted tabular-nums">
             {day.data === undefined ? '…' : text(day.data)} in 24 h

@@ -6,6 +6,8 @@ import { useKey } from '../../api/queries';
 export const refreshMs = 10_000;
 
 export interface Figures {
+  /** Calls are counted from the beginning of an hour on. */
+  readonly callsSince: Date;
   readonly requests: number;
   readonly turns: number;
   readonly failedTurns: number;
@@ -18,7 +20,7 @@ export interface Figures {
 
 const hourMs = 3_600_000;
 
-/** Calls and turns of the last hours, until now. */
+/** Turns of the last hours until now, and calls of these and of the begun hour before them. */
 export function useFigures(hours: number) {
   return useQuery({
     queryKey: useKey('overview', 'figures', hours),
@@ -26,8 +28,9 @@ export function useFigures(hours: number) {
     queryFn: async ({ signal }): Promise<Figures> => {
       const present = Math.floor(Date.now() / hourMs) * hourMs;
       // Whole hours: the platform has their sums, and would add up the calls of a part one by one.
+      const callsSince = new Date(present - hours * hourMs);
       const range = {
-        start_date: new Date(present - hours * hourMs).toISOString(),
+        start_date: callsSince.toISOString(),
         end_date: new Date(present + hourMs).toISOString(),
       };
       const [{ data: calls }, { data: turns }] = await Promise.all([
@@ -40,6 +43,7 @@ export function useFigures(hours: number) {
         ),
       ]);
       return {
+        callsSince,
         requests: calls.totalRequests,
         turns: turns.total,
         failedTurns: turns.by_status.failed + turns.by_status.timeout,
