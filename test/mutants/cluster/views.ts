@@ -339,9 +339,9 @@ export const views = [
     },
     {
       id: 'unseen-process-silent-at-once',
-      rule: 'A process never seen is silent only once a later poll does not show it.',
-      find: `    return this.#polls >= asked + 2;`,
-      replace: `    return this.#polls >= asked;`,
+      rule: 'A process never seen is silent only once a later renewal does not show it.',
+      find: `return this.#comparedMs > askedMs;`,
+      replace: `return this.#comparedMs > Number.NEGATIVE_INFINITY;`,
       tests: ['test/unit/cluster/membership/observer.test.ts'],
     },
     {

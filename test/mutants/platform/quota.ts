@@ -46,7 +46,7 @@ export const quota = [
       {
         id: 'settled-tokens-not-counted',
         rule: 'Settled tokens count at once.',
-        find: `    if (this.#used !== undefined) this.#used += tokens;`,
+        find: `    this.#settledTokens += tokens;`,
         replace: ``,
       },
       {
@@ -107,20 +107,20 @@ export const quota = [
       {
         id: 'room-without-reservations',
         rule: 'Used and reserved tokens together decide whether there is room.',
-        find: `    return used + this.reservedTokens < monthlyLimit;`,
-        replace: `    return used < monthlyLimit;`,
+        find: `this.#mostUsed(stored) + this.reservedTokens < claim.monthlyLimit;`,
+        replace: `this.#mostUsed(stored) < claim.monthlyLimit;`,
       },
       {
         id: 'refused-by-an-inexact-figure',
         rule: "A refusal rests on the store's own figure.",
-        find: `      if (this.#settlementsRead === this.#settlements) return { outcome: 'used up', used };`,
-        replace: `      if (this.#settlementsRead <= this.#settlements) return { outcome: 'used up', used };`,
+        find: `    if (stored >= claim.monthlyLimit) return`,
+        replace: `    if (this.#mostUsed(stored) >= claim.monthlyLimit) return`,
       },
       {
         id: 'late-call-overtakes-the-waiting',
         rule: 'Calls that wait for room are served in their order.',
-        find: `    if (this.#waiters.length === 0 && this.#hasRoom(claim, used)) return this.#keep(claim);`,
-        replace: `    if (this.#hasRoom(claim, used)) return this.#keep(claim);`,
+        find: `      if (this.#waiters.length === 0) {`,
+        replace: `      if (this.#waiters.length >= 0) {`,
       },
       {
         id: 'waiting-calls-left-at-the-end',
@@ -135,7 +135,7 @@ export const quota = [
         id: 'month-of-yesterday',
         rule: 'A new month begins at zero.',
         find: `      this.#month = month;
-      this.#used = undefined;`,
+      this.#stored = undefined;`,
         replace: `      this.#month = month;`,
       },
     ],
@@ -161,14 +161,14 @@ export const quota = [
       {
         id: 'budget-without-reservations',
         rule: 'Spent and reserved costs together decide whether a budget has room.',
-        find: `      if (spent + all < budget.limit) continue;`,
-        replace: `      if (spent < budget.limit) continue;`,
+        find: `      if (mostSpent(account) + all < budget.limit) continue;`,
+        replace: `      if (mostSpent(account) < budget.limit) continue;`,
       },
       {
         id: 'one-budget-suffices',
         rule: 'Each budget of a call needs room.',
-        find: `      if (spent + all < budget.limit) continue;`,
-        replace: `      if (spent + all < budget.limit) return 'room';`,
+        find: `      if (mostSpent(account) + all < budget.limit) continue;`,
+        replace: `      if (mostSpent(account) + all < budget.limit) return 'room';`,
       },
       {
         id: 'costs-decided-before-recovery',
