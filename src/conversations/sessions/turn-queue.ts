@@ -39,7 +39,8 @@ export async function acceptTurn(
   if (known !== undefined) {
     known.addUnstoredValues(wanted);
     await known.accepted;
-    return known;
+    // It may have ended before this activation began: what is kept here then ends for no reader.
+    return known.finished || state.turn(wanted.executionId) === known ? known : 'elsewhere';
   }
   if (state.hasEnded(wanted.executionId)) return 'elsewhere';
   const nowMs = parts.time.wallMs();
