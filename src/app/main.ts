@@ -26,7 +26,7 @@ import { makeFolder } from '../infra/storage/index.js';
  * The limits of a node in production. With a mean lag of half a second, every caller already waits longer than most
  * clients set as their limit.
  */
-export const nodeLimits: NodeLimits = { lagMsMax: 500, sharedAnswerMsMax: 50 };
+export const nodeLimits: NodeLimits = { lagMsMax: 500, sharedAnswerMsMax: 50, answerTurnMsMax: 5_000 };
 
 export interface NodeParts {
   readonly settings: Settings;

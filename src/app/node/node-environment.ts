@@ -13,6 +13,8 @@ export interface NodeLimits {
   readonly lagMsMax: number;
   /** How long optional reads from Redis may wait for an answer. */
   readonly sharedAnswerMsMax: number;
+  /** How long a model call waits for another node's answer to the same call before it asks the vendor itself. */
+  readonly answerTurnMsMax: number;
 }
 
 /** Values and functions that any part of the node may use. */

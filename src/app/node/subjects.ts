@@ -168,7 +168,7 @@ export async function makeSubjects(environment: NodeEnvironment, stores: Stores)
     vault,
     quota,
     ledger,
-    shared,
+    shared: shared && { values: shared, turnMsMax: environment.limits.answerTurnMsMax },
     processId: processes.processId,
     readParts,
     checkUrl,

@@ -3,7 +3,6 @@ import type { Operation } from '../../http/operations/index.js';
 import type { Platform } from '../../infra/platform/index.js';
 import type { KeyRules } from '../../tenancy/keys/index.js';
 import type { Quota } from '../../tenancy/quota/index.js';
-import type { SharedValues } from '../../infra/storage/index.js';
 import type { Ledger } from '../usage/index.js';
 import type { Vault } from '../../tenancy/vault/index.js';
 import type { Ready } from '../../kernel/ready.js';
@@ -20,7 +19,7 @@ import { compatOperations } from './compat-operations.js';
 import { callOperations } from './operations.js';
 import { providerKeyOperations } from './provider-key-operations.js';
 import { OwnKeys } from './tenant-keys.js';
-import { AnswerStore } from './reply-store.js';
+import { AnswerStore, type SharedAnswers } from './reply-store.js';
 import { ResponseCache } from './response-cache.js';
 import type { VendorAccess } from './vendor-access.js';
 
@@ -44,7 +43,7 @@ export interface CallsOptions {
   readonly quota: Quota;
   readonly ledger: Ledger;
   /** Shares cached answers between nodes. Without it each node has its own cache. */
-  readonly shared?: SharedValues | undefined;
+  readonly shared?: SharedAnswers | undefined;
   /** Unique among all processes, past and present. */
   readonly processId: string;
   readonly readParts: ReadParts;

@@ -11,8 +11,6 @@ const keptMs = 3_600_000;
 const memoryBytesMax = 64 * 1024 * 1024;
 const answerBytesMax = 1024 * 1024;
 
-/** A node waits this long for another node's answer to the same call, then asks the vendor itself. */
-const turnWaitMs = 5_000;
 const lookEveryMs = 50;
 
 /** A new format needs a new prefix, so that nodes of two versions do not read each other's values. */
@@ -21,13 +19,20 @@ const prefix = 'troupe:answer:1:';
 /** Ends this node's turn to ask the vendor. */
 export type Turn = (answer: Answer | undefined) => void;
 
+/** What all nodes share. */
+export interface SharedAnswers {
+  readonly values: SharedValues;
+  /** A node waits this long for another node's answer to the same call, then asks the vendor itself. */
+  readonly turnMsMax: number;
+}
+
 export interface AnswerStoreParts {
-  readonly shared: SharedValues | undefined;
+  readonly shared: SharedAnswers | undefined;
   readonly time: Time;
 }
 
 export class AnswerStore {
-  readonly #shared: SharedValues | undefined;
+  readonly #shared: SharedAnswers | undefined;
   readonly #time: Time;
   readonly #near = new LRUCache<string, KeptAnswer>({
     maxSize: memoryBytesMax,
@@ -44,13 +49,13 @@ export class AnswerStore {
   async getOrTurn(key: string): Promise<KeptAnswer | Turn> {
     const near = this.#fresh(this.#near.get(key));
     if (near !== undefined) return near;
-    const shared = this.#shared;
-    if (shared === undefined) return (answer) => void this.#keep(key, answer);
-    const endMs = this.#time.monotonicMs() + turnWaitMs;
+    if (this.#shared === undefined) return (answer) => void this.#keep(key, answer);
+    const { values: shared, turnMsMax } = this.#shared;
+    const endMs = this.#time.monotonicMs() + turnMsMax;
     for (;;) {
       const far = await this.#far(shared, key);
       if (far !== undefined) return far;
-      const claim = await shared.claim(`${prefix}${key}:turn`, turnWaitMs);
+      const claim = await shared.claim(`${prefix}${key}:turn`, turnMsMax);
       if (claim !== undefined || this.#time.monotonicMs() >= endMs) {
         return (answer) => void this.#share(shared, key, answer, claim);
       }
