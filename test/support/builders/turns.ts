@@ -46,6 +46,7 @@ export interface TurnsBench {
 
 export interface TurnsBenchOptions {
   readonly vendors?: AccessSettings['vendors'];
+  /** Of the turns and of their model calls. */
   readonly time?: Time;
   readonly contextStrict?: boolean;
   readonly clocks?: CallLimits;
@@ -68,7 +69,7 @@ export async function startTurns(
   const report = (_: string, error: unknown): void => void problems.push(error);
   const agents = await startAgents(database);
   const { store, subject, vault } = agents;
-  const rig = await startCalls({ databaseUrl: database.url, vendors, report, vault });
+  const rig = await startCalls({ databaseUrl: database.url, vendors, time, report, vault });
   database.atEnd(() => rig.close());
   const scope = await agents.newTenant();
   const notes: Readonly<Record<string, unknown>>[] = [];

@@ -31,6 +31,7 @@ export interface CallsRigOptions {
   readonly vendors: AccessSettings['vendors'];
   /** The operator's names of models. */
   readonly aliases?: AccessSettings['aliases'];
+  /** The clock of the calls; the store, the quota and the ledger keep the system's. */
   readonly time?: Time;
   readonly processId?: string;
   /** Opens the tenants' own keys; absent: nobody has one. */
@@ -42,15 +43,16 @@ export async function startCalls(options: CallsRigOptions): Promise<CallsRig> {
   const { databaseUrl, vendors, time = systemTime, report = () => undefined } = options;
   const store = await openStore({ databaseUrl });
   const reads = openHotReads({ databaseUrl, time: systemTime });
-  const writers = openBatchWriters({ databaseUrl, time, random: systemRandom });
+  const writers = openBatchWriters({ databaseUrl, time: systemTime, random: systemRandom });
   const log = { report, note: () => undefined };
-  const platform = { ...systemPlatform, store, reads, writers, time, log };
+  const platform = { ...systemPlatform, store, reads, writers, log };
   const quota = createQuota(platform, {
     dailyLimits: true,
     openAttempts: (scope) => openAttempts(store, scope),
   });
   const ledger = new Ledger({ ...platform, rows: ledgerRows(store) });
-  const calls = createCalls(platform, {
+  const ofCalls = { ...platform, time };
+  const calls = createCalls(ofCalls, {
     access: vendorAccess({ vendors, compatible: [], models: [], aliases: options.aliases ?? {}, sim: true }),
     vault: options.vault ?? noVault,
     quota,

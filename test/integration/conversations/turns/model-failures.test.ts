@@ -4,6 +4,7 @@ import test from 'ava';
 import { TurnLost } from '../../../../src/conversations/turns/index.js';
 import { limitsOf } from '../../../../src/kernel/plans/index.js';
 import { eventually } from '../../../support/clocks/eventually.js';
+import { ManualTime } from '../../../support/clocks/manual-time.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { answerJson, startToolServer } from '../../../support/servers/tool-servers.js';
 import { calling, saying } from '../../../support/builders/tool-turns.js';
@@ -17,15 +18,16 @@ import {
 import { AnthropicServer } from '../../../support/servers/vendors/anthropic-server.js';
 import { GeminiServer } from '../../../support/servers/vendors/gemini-server.js';
 import { OpenAiServer } from '../../../support/servers/vendors/openai-server.js';
-import type { VendorServer } from '../../../support/servers/vendors/vendor-server.js';
+import type { Script, VendorServer } from '../../../support/servers/vendors/vendor-server.js';
 
 const database = databaseOfFile(test);
 const openai = new OpenAiServer();
 const anthropic = new AnthropicServer();
 const google = new GeminiServer();
 let bench: TurnsBench;
-/** Of clocks that run out while a test waits. */
-let hasty: TurnsBench;
+/** Its turns and model calls go by `time`. */
+let clocked: TurnsBench;
+const time = new ManualTime(new Date().toISOString());
 
 test.serial.before(async () => {
   await openai.start();
@@ -38,8 +40,9 @@ test.serial.before(async () => {
     google: { apiKey: 'AIza-test-0001', baseUrl: google.baseUrl },
   };
   bench = await startTurns(database, { vendors });
-  hasty = await startTurns(database, {
+  clocked = await startTurns(database, {
     vendors,
+    time,
     clocks: { firstSignalMs: 1_000, idleMs: 1_000, callMs: 3_000 },
   });
 });
@@ -89,13 +92,15 @@ test.serial('no model is asked while an earlier owner of the turn may still be a
       return clearing;
     },
   });
-  openai.script(saying('At last.'));
+  openai.script(saying('Meanwhile.'), saying('At last.'));
   const before = openai.requests.length;
-  const running = bench.turns.run(bench.start(agentOf({ llm: { model: gpt } }), 'x'), ports);
+  const turn = () => bench.start(agentOf({ llm: { model: gpt } }), 'x');
+  const running = bench.turns.run(turn(), ports);
   await eventually(() => waits > 0, { what: 'the turn waits' });
-  // Long enough for everything that precedes the request.
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  t.is(openai.requests.length, before);
+  // A whole turn takes longer than all that precedes a request.
+  const meanwhile = await bench.turns.run(turn(), new RecordingPorts());
+  t.like(meanwhile, { outcome: 'COMPLETED', content: 'Meanwhile.' });
+  t.is(openai.requests.length, before + 1);
   clear();
   t.like(await running, { outcome: 'COMPLETED', content: 'At last.' });
 });
@@ -143,22 +148,47 @@ test.serial('the next model of the chain replaces a failing one until it has sen
   t.is(cut.anthropic, 0, 'what was said cannot be taken back');
 });
 
+/** Resolves once the vendor has so many requests of the turn. */
+type Asked = (times: number) => Promise<unknown>;
+
 test.serial('a time-out of the model ends the turn and never switches the model', async (t) => {
-  const run = () => hasty.turns.run(hasty.start(agentOf(chain), 'x'), new RecordingPorts());
+  const run = (scripts: readonly Script[], meanwhile: (asked: Asked) => Promise<void>) =>
+    counted(async () => {
+      openai.script(...scripts);
+      const before = openai.requests.length;
+      const running = clocked.turns.run(clocked.start(agentOf(chain), 'x'), new RecordingPorts());
+      await meanwhile((times) => eventually(() => openai.requests.length === before + times));
+      return running;
+    });
   const silent = { pieces: ['late'], hangBeforeHeaders: true };
-  openai.script(silent, silent);
-  const first = await counted(run);
+  const first = await run([silent, silent], async (asked) => {
+    await asked(1);
+    time.advance(1_000);
+    await asked(2);
+    time.advance(1_000);
+  });
   t.like(first.result, { outcome: 'TIMEOUT', timeoutClock: 'first_signal', content: '' });
   t.is(first.result.steps[0]?.state, 'timeout');
   t.deepEqual([first.openai, first.anthropic], [2, 0], 'the same model is asked once more');
-  openai.script(silent, saying('at last'));
-  t.like(await run(), { outcome: 'COMPLETED', content: 'at last' });
-  openai.script({ pieces: ['one ', 'two'], hangAfter: 1 });
-  const idle = await counted(run);
+  const again = await run([silent, saying('at last')], async (asked) => {
+    await asked(1);
+    time.advance(1_000);
+  });
+  t.like(again.result, { outcome: 'COMPLETED', content: 'at last' });
+  const idle = await run([{ pieces: ['one ', 'two'], hangAfter: 1 }], async () => {
+    await eventually(() => clocked.said.includes('one '));
+    time.advance(1_000);
+  });
   t.like(idle.result, { outcome: 'TIMEOUT', timeoutClock: 'idle', content: 'one ' });
   t.deepEqual([idle.openai, idle.anthropic], [1, 0]);
-  openai.script({ pieces: Array.from({ length: 40 }, () => 'drip '), pieceDelayMs: 100 });
-  const call = await counted(run);
+  const drips = Array.from({ length: 1_000 }, () => 'drip ');
+  const call = await run([{ pieces: drips, pieceDelayMs: 50 }], async () => {
+    for (const stepMs of [900, 900, 900, 300]) {
+      const { length } = clocked.said;
+      await eventually(() => clocked.said.length > length, { what: 'a further piece' });
+      time.advance(stepMs);
+    }
+  });
   t.like(call.result, { outcome: 'TIMEOUT', timeoutClock: 'call' });
   t.true(call.result.content.startsWith('drip '));
   t.deepEqual([call.openai, call.anthropic], [1, 0]);
