@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import type { Json } from '../support/clients/client.js';
+import { openAiAt, startVendor } from '../support/clients/direct-calls.js';
 import { createDatabase } from '../support/database/database.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { operatorToken, startTestNode } from '../support/servers/node.js';
 import { callServed, type NodeProcess, startNodes } from '../support/servers/nodes.js';
 import { runProgram } from '../support/servers/program.js';
 import { sharedRedisUrl } from '../support/servers/redis.js';
+import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 
 const question = { model: 'sim.echo', query: 'hello' };
 
@@ -62,18 +64,34 @@ test.serial(
 
 test.serial('SIGTERM lets a running stream finish, hands over the slots and exits with 0', async (t) => {
   t.timeout(240_000);
-  const { nodes, bootstrap, awaitMembers } = await startNodes(t, { count: 2 });
+  const vendor = await startVendor(t, new OpenAiServer());
+  let goOn: () => void = () => undefined;
+  const until = new Promise<void>((resolve) => (goOn = resolve));
+  vendor.byDefault({ pieces: ['first', ' last'], pause: { after: 1, until } });
+  const { nodes, bootstrap, awaitMembers } = await startNodes(t, {
+    count: 2,
+    environment: openAiAt(vendor),
+  });
   const [first, second] = nodes;
   if (first === undefined || second === undefined) return t.fail();
   const response = await fetch(`${second.url}/api/v3/llm/public/call`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-api-key': bootstrap.api_key },
-    body: JSON.stringify({ model: 'sim.lorem-40-50', query: 'words', stream: true }),
+    body: JSON.stringify({ model: 'openai.gpt-4.1-mini', query: 'words', stream: true }),
   });
   t.is(response.status, 200);
+  let text = '';
+  const read = async (): Promise<void> => {
+    for await (const piece of response.body ?? []) text += Buffer.from(piece).toString();
+  };
+  const whole = read();
+  await eventually(() => text.includes('first'), { what: 'the first piece' });
   const ended = second.stop();
+  await eventually(() => second.program.output().includes('"stopping"'), { what: 'the stop is noted' });
+  goOn();
+  await whole;
+  t.regex(text, /"done":true,"usage"/);
   await awaitMembers(first, 1);
-  t.regex(await response.text(), /"done":true,"usage"/);
   t.is(await ended, 0, second.program.output());
   t.true(await answers(first, bootstrap.api_key));
 });

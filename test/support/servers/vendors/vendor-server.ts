@@ -30,6 +30,8 @@ export interface Script {
   readonly hangBeforeHeaders?: boolean;
   /** Silence until then, and then the answer. */
   readonly until?: Promise<unknown>;
+  /** Silence after so many pieces until then, and then the others. */
+  readonly pause?: { readonly after: number; readonly until: Promise<unknown> };
   /** The input was read before the silence, and is billed. */
   readonly billsWhileHanging?: boolean;
   readonly pieceDelayMs?: number;
@@ -216,6 +218,7 @@ export abstract class VendorServer {
         }
         return;
       }
+      if (script.pause?.after === sent) await script.pause.until;
       const piece = frames.pieces[sent];
       if (piece === undefined) break;
       if (script.pieceDelayMs !== undefined) await delay(script.pieceDelayMs);
