@@ -1,6 +1,7 @@
 import test from 'ava';
 import { z } from 'zod';
 import { anyone, declare } from '../../../../src/http/operations/index.js';
+import { eventually } from '../../../support/clocks/eventually.js';
 import { startEdge } from '../../../support/servers/edge.js';
 import { RawConnection } from '../../../support/clients/raw-http.js';
 
@@ -138,4 +139,32 @@ test('a chunked body is read, and its connection closes with the answer', async 
   t.deepEqual(connection.statuses, [200], connection.received);
   t.regex(connection.received, /\r\nconnection: close\r\n/i);
   t.deepEqual(seen, ['POST {"a":"b"}']);
+});
+
+test('hostile headers are answered or refused, and the server survives', async (t) => {
+  const { edge } = await served();
+  t.teardown(edge.close);
+  const hostile = [
+    `X-Request-Id: ${'a'.repeat(300)}`,
+    'X-Request-Id: a\u0001b',
+    'Content-Length: -5',
+    'Content-Length: 99999999999999999999',
+    'Content-Type: ;;;;',
+    `Authorization: Bearer ${'.'.repeat(2000)}`,
+    'X-Tenant-Id: ../../etc/passwd',
+    'Transfer-Encoding: gzip',
+  ];
+  // Bytes that are not HTTP get no answer; the native idle time ends the connection.
+  const isOver = ({ statuses, closed }: RawConnection): boolean => statuses.length > 0 || closed;
+  await Promise.all(
+    hostile.map((header) => {
+      const connection = new RawConnection(t, edge.port).send(
+        `${post}${header}\r\nContent-Length: 13\r\n\r\n{"text":"hi"}`,
+      );
+      return eventually(() => isOver(connection), { what: header, timeoutMs: 60_000 });
+    }),
+  );
+  const after = new RawConnection(t, edge.port).send(`${post}Content-Length: 2\r\n\r\n{}`);
+  await after.answered('an honest request');
+  t.deepEqual(after.statuses, [200]);
 });
