@@ -28,6 +28,7 @@ export const alone = {
   'test/integration/infra/storage/embedded-postgres.test.ts': 'starts servers of PostgreSQL and kills them',
   'test/integration/infra/storage/store.test.ts':
     'asserts how connections fail, which a blocked event loop changes',
+  'test/unit/console/session.test.ts': 'replaces fetch and the time limits of its process',
 };
 
 /** Files of other kinds are few and take long. */

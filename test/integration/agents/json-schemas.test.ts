@@ -72,7 +72,8 @@ test("a schema with the draft's $id affects no other tenant", async (t) => {
   t.is(published.status, 200, JSON.stringify(published.body));
 });
 
-test('schemas that take seconds to compile delay nobody', async (t) => {
+// Serial: it measures the processor time of this process.
+test.serial('schemas that take seconds to compile delay nobody', async (t) => {
   const owner = bench.person(await bench.newTenant(), 'owner');
   const agent = await agentWith(owner, [
     slow.patternProperties,
@@ -86,7 +87,8 @@ test('schemas that take seconds to compile delay nobody', async (t) => {
   t.true(turnMs < 1_500, `the event loop stood still for ${turnMs} ms`);
 });
 
-test('an agent with many tools of maximum size is validated one by one', async (t) => {
+// Serial: it measures the processor time of this process.
+test.serial('an agent with many tools of maximum size is validated one by one', async (t) => {
   const owner = bench.person(await bench.newTenant(), 'owner');
   const large = { type: 'object', properties: numbered(1_900, (index) => `p${index}`, { type: 'string' }) };
   const agent = await agentWith(

@@ -1,4 +1,5 @@
 // How many tests of one process use nodes at once: all of a pack together would be late for their own bounds.
+import { availableParallelism } from 'node:os';
 import { TaskLimiter } from '../../../src/kernel/task-limiter.js';
 
 /** A test. Hooks and programs, which have no title, need no place. */
@@ -7,7 +8,8 @@ export interface PlaceUser {
   teardown?(fn: () => Promise<void>): void;
 }
 
-const testsMax = 6;
+/** Ava runs several such processes. */
+const testsMax = availableParallelism() > 2 ? 6 : 3;
 const places = new TaskLimiter({ all: testsMax, each: testsMax });
 const entered = new WeakSet<PlaceUser>();
 
