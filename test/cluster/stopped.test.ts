@@ -20,21 +20,23 @@ const replacedS = 8;
 const noiseMs = 3_000;
 const fencedExitCode = 3;
 
-/** Stops the process for so long; milliseconds, as far as this test was served, until its actor was answered. */
+/** Stops the process for so long, or until another answers for its actor; milliseconds, as far as this test was served, until its actor was answered. */
 async function stopFor(t: ExecutionContext, cluster: ProcessCluster, victim: WorkerProcess, seconds: number) {
   const [mine = ''] = cluster.keysOf(victim, 1);
   await cluster.counter(mine).where({}, { deadlineMs: 10_000 });
   const startedMs = performance.now();
   const servedMs = servedTime(t);
   victim.signal('SIGSTOP');
-  const going = eventually(() => performance.now() - startedMs >= seconds * 1_000, {
+  let isReplaced = false;
+  const going = eventually(() => isReplaced || performance.now() - startedMs >= seconds * 1_000, {
     timeoutMs: seconds * 1_000 + 10_000,
     what: 'the end of the stop',
   }).then(() => victim.signal('SIGCONT'));
   const { process } = await cluster.counter(mine).where({}, { deadlineMs: 60_000 });
   const answeredMs = servedMs();
+  isReplaced = process !== victim.process;
   await going;
-  return { answeredMs, isReplaced: process !== victim.process };
+  return { answeredMs, isReplaced };
 }
 
 async function stopped(t: ExecutionContext, cluster: ProcessCluster, seconds: number): Promise<void> {
