@@ -59,6 +59,7 @@ test('events published while a reader catches up reach it before it joins', asyn
 });
 
 test('a reader ahead of the published events advances them first, so that nothing repeats', async (t) => {
+  t.plan(21);
   const scope = await insertTenant(store);
   const leave = [hub.enter(scope), hub.enter(scope)];
   t.teardown(() => leave.forEach((end) => end()));
