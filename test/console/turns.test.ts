@@ -93,7 +93,10 @@ test.serial('a fallback is shown with its reason', async (t) => {
 
 test.serial('a turn is live while it runs', async (t) => {
   const node = await shared.tenant(t);
-  const agent = await publishAgent(node.client, node.bootstrap, { model: 'sim.lorem-100-30' });
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => (release = resolve));
+  openai.script({ ...saying('Here it is.'), until: held });
+  const agent = await publishAgent(node.client, node.bootstrap, { model });
   const { api_key: key } = node.bootstrap;
   const path = `/api/v2/agents/${agent}/stream`;
   const turn = node.client.call('POST', path, { key, body: { message: 'Tell me' } });
@@ -102,9 +105,12 @@ test.serial('a turn is live while it runs', async (t) => {
     return json.data[0]?.id as string | undefined;
   });
   const visit = await openConsole(t, node, `/turns/${running}`);
-  await visit.page.waitForSelector('::-p-aria([name="Turn"][role="heading"])');
+  await shows(visit.page, 'running');
+  const loadedAt = await visit.page.evaluate('performance.timeOrigin');
+  release();
   t.is((await turn).status, 200);
   await shows(visit.page, 'completed');
+  t.is(await visit.page.evaluate('performance.timeOrigin'), loadedAt, 'the page was not loaded again');
   await visit.page.goto(`${node.client.baseUrl}/turns/00000000-0000-4000-8000-000000000000`);
   await shows(visit.page, 'does not exist');
 });

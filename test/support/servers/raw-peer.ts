@@ -27,6 +27,13 @@ export class RawPeer {
     );
   }
 
+  /** Until the node has answered what was sent before: it reads the frames of a connection in their order. */
+  answered(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#session.ping((error) => (error === null ? resolve() : reject(error)));
+    });
+  }
+
   close(): void {
     this.#session.destroy();
   }

@@ -237,13 +237,17 @@ test('a stamp is compared with the clock of PostgreSQL when the row lock becomes
   await activated(store, address, 'old');
   const owner = await connected(t);
   await owner.query('begin');
-  const stamped = await owner.query(
-    `update actors set busy_process = 'p1', busy_until = clock_timestamp() + interval '200 milliseconds'
-      where kind = $1 and key = $2`,
-    [address.kind, address.key],
-  );
-  t.is(stamped.rowCount, 1);
+  const stampedFor = (milliseconds: number) =>
+    owner.query(
+      `update actors set busy_process = 'p1', busy_until = clock_timestamp() + $3 * interval '1 millisecond'
+        where kind = $1 and key = $2`,
+      [address.kind, address.key, milliseconds],
+    );
+  t.is((await stampedFor(60_000)).rowCount, 1);
   const activating = store.activate(activation(address, 'new'));
+  await eventually(async () => (await waitersFor(owner)).length > 0, { what: 'the activation waits' });
+  // From here on: whoever compared with the time at which it began to wait would find the actor busy.
+  await stampedFor(200);
   await owner.query('select pg_sleep(0.25)');
   await owner.query('commit');
   t.is((await activating).outcome, 'activated', 'the stamp expired while the activation waited for the row');

@@ -17,7 +17,7 @@ function watched(t: ExecutionContext, work: string, boundMs = 300): ChildProcess
     setTimeout(async () => { console.log('ready'); ${work} }, 100);
   `;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', source], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   });
   t.teardown(() => child.kill('SIGKILL'));
   return child;
@@ -55,11 +55,13 @@ test('a process that is busy in short turns keeps running', async (t) => {
 });
 
 test('the watchdog does not kill a process that was stopped as a whole', async (t) => {
-  const child = watched(t, 'setTimeout(() => process.exit(7), 1500);');
+  // It ends when it is told to, and not before its watchdog has looked several times.
+  const child = watched(t, "process.stdin.once('data', () => setTimeout(() => process.exit(7), 500));");
   if (child.stdout !== null) await once(child.stdout, 'data');
   child.kill('SIGSTOP');
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   child.kill('SIGCONT');
+  child.stdin?.write('go on');
   const { code, signal } = await end(child);
   t.deepEqual([code, signal], [7, null]);
 });
