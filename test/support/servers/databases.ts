@@ -38,8 +38,8 @@ export interface DatabasesBench {
 
 export interface BenchOptions {
   readonly egress?: Partial<EgressParts>;
-  /** How much earlier than it should the clock of limits runs out. */
-  readonly hurry?: number;
+  /** The timers of the subject. */
+  readonly after?: Time['after'];
 }
 
 /** Two benches on one database are two nodes of one installation. */
@@ -47,13 +47,13 @@ const masterKey = randomBytes(32);
 
 export async function startDatabases(
   database: FileDatabase,
-  { egress: egressParts = {}, hurry = 1 }: BenchOptions = {},
+  { egress: egressParts = {}, after = (...timer) => systemTime.after(...timer) }: BenchOptions = {},
 ): Promise<DatabasesBench> {
   let aheadMs = 0;
   const time: Time = {
     ...systemTime,
     wallMs: () => systemTime.wallMs() + aheadMs,
-    after: (delayMs, action) => systemTime.after(delayMs / hurry, action),
+    after,
   };
   const store = await openStore({ databaseUrl: database.url });
   const vault = createVault({ ...systemPlatform, store }, { masterKey, providers: () => [] });

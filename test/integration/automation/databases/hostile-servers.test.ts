@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
+import { systemTime } from '../../../../cluster/index.js';
+import { limitMs } from '../../../../src/automation/databases/connection/database-connection.js';
 import { systemLookup } from '../../../../src/infra/egress/index.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { databaseOfFile } from '../../../support/database/database.js';
@@ -20,8 +22,12 @@ const database = databaseOfFile(test);
 const certificate = readFileSync('test/fixtures/tls/good.test.certificate.pem', 'utf8');
 const key = readFileSync('test/fixtures/tls/good.test.key.pem', 'utf8');
 let bench: DatabasesBench;
-/** Where ten seconds are two: only for servers that keep silent, since a busy machine may take as long for others. */
-let hurried: DatabasesBench;
+/** Where the time of an answer lasts until `endTime`: for servers that keep silent. */
+let held: DatabasesBench;
+const limits = new Set<() => void>();
+/** How often a server has said all that it will say. */
+let silences = 0;
+const fallSilent = (): void => void (silences += 1);
 let names: Awaited<ReturnType<typeof startNameServer>>;
 
 test.serial.before(async () => {
@@ -35,8 +41,21 @@ test.serial.before(async () => {
   database.atEnd(() => names.close());
   const egress = { lookup: systemLookup([names.address]), authorities: [certificate] };
   bench = await startDatabases(database, { egress });
-  hurried = await startDatabases(database, { egress, hurry: 5 });
+  held = await startDatabases(database, {
+    egress,
+    after: (delayMs, action) => {
+      if (delayMs !== limitMs) return systemTime.after(delayMs, action);
+      limits.add(action);
+      return { cancel: () => void limits.delete(action) };
+    },
+  });
 });
+
+/** Ends the time of all that is under way, once a server has fallen silent. */
+async function endTime(isSilent: () => boolean | Promise<boolean>): Promise<void> {
+  await eventually(isSilent, { what: 'a silent server' });
+  for (const end of limits) end();
+}
 
 function message(kind: string, ...parts: readonly (string | number | Buffer)[]): Buffer {
   const body = Buffer.concat(
@@ -94,7 +113,7 @@ const tooMuch = /more (?:bytes|rows|messages) than may be read/;
 const never = /no whole answer within 10 seconds/;
 
 const hostile: Readonly<Record<string, readonly [(socket: Socket) => void, RegExp]>> = {
-  'never says a word': [() => undefined, never],
+  'never says a word': [fallSilent, never],
   'is a web server': [(socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'), nonsense],
   'sends random bytes': [(socket) => forEver(socket, Buffer.from('\x01\0\0\0\x07random')), nonsense],
   'leaves at once': [(socket) => socket.destroy(), /Connection terminated|ECONNRESET|closed at once/],
@@ -135,7 +154,7 @@ const hostile: Readonly<Record<string, readonly [(socket: Socket) => void, RegEx
     /iteration count/,
   ],
   'asks for a ticket': [(socket) => socket.write(message('R', 7)), /kind of sign-in/],
-  'welcomes and falls silent': [afterWelcome(() => undefined), never],
+  'welcomes and falls silent': [afterWelcome(fallSilent), never],
   'answers with rows for ever': [
     afterWelcome((socket) => {
       socket.write(oneColumn);
@@ -168,12 +187,14 @@ const hostile: Readonly<Record<string, readonly [(socket: Socket) => void, RegEx
 for (const [what, [talk, reason]] of Object.entries(hostile)) {
   test.serial(`a server that ${what} is given up with a reason, and the node continues`, async (t) => {
     const { port } = await startTalker(t, talk);
-    const node = reason === never ? hurried : bench;
+    const node = reason === never ? held : bench;
+    const before = silences;
     const person = node.person(await node.newTenant(), 'owner');
     const startedAt = performance.now();
     const [answer, other] = await Promise.all([
       asked(person, { port }),
       person.call('GET', '/api/database-configs'),
+      reason === never && endTime(() => silences > before),
     ]);
     t.is(answer.status, 502, answer.text);
     t.regex(answer.reason, reason);
@@ -186,15 +207,23 @@ for (const [what, [talk, reason]] of Object.entries(hostile)) {
 test.serial('a statement that takes too long is given up and ended at the server', async (t) => {
   const shop = await startShop(t);
   await shop.client.query('create view slow as select pg_sleep(60)::text as slept');
-  const scope = await hurried.newTenant();
-  const person = hurried.person(scope, 'owner');
+  const scope = await held.newTenant();
+  const person = held.person(scope, 'owner');
   const made = await person.call('POST', '/api/database-configs', {
     name: 'shop',
     connection_config: shop.place,
   });
-  const reader = await hurried.databases.connect(scope, made.body.data.id);
+  const reader = await held.databases.connect(scope, made.body.data.id);
   t.teardown(() => reader.close());
-  await t.throwsAsync(reader.select('select * from slow', [], { rowsMax: 1 }), { message: never });
+  const asleep = async (): Promise<boolean> => {
+    const { rows } = await shop.client.query(
+      "select 1 from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'",
+    );
+    return rows.length > 0;
+  };
+  const selected = t.throwsAsync(reader.select('select * from slow', [], { rowsMax: 1 }), { message: never });
+  await endTime(asleep);
+  await selected;
   await reader.closed;
 });
 
@@ -256,10 +285,17 @@ test.serial('with ssl the connection uses TLS with a certificate for the host', 
 
 test.serial('a server that accepts TLS and then falls silent is given up', async (t) => {
   const { port } = await startTalker(t, (socket) => {
-    socket.once('data', () => socket.write('S'));
+    socket.once('data', () => {
+      socket.write('S');
+      socket.once('data', fallSilent);
+    });
   });
-  const person = hurried.person(await hurried.newTenant(), 'owner');
-  const answer = await asked(person, { port, ssl: true, host: 'good.test' });
+  const person = held.person(await held.newTenant(), 'owner');
+  const before = silences;
+  const [answer] = await Promise.all([
+    asked(person, { port, ssl: true, host: 'good.test' }),
+    endTime(() => silences > before),
+  ]);
   t.is(answer.status, 502);
   t.regex(answer.reason, never);
 });
