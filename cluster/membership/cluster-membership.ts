@@ -5,10 +5,10 @@ import { answerWithin } from '../time/within.js';
 import { Electorate } from './electorate.js';
 import { GoneProcesses } from './gone-processes.js';
 import { Leavers } from './leavers.js';
-import { instantOf, LeaseClock, type Instant } from './lease-clock.js';
+import { instantOf, LeaseClock } from './lease-clock.js';
 import type { Departed, Snapshot } from './member-store.js';
 import type { Member, Membership, Standing, View, ViewName } from './membership.js';
-import { Observer } from './observer.js';
+import { Observer, type Poll } from './observer.js';
 import { confirmedByPeers } from './peer-confirmation.js';
 import type { ProbeReply, ProbeRequest } from './peer-probe.js';
 import { waitMs, type MembershipEvent, type MembershipParts, type Perspective } from './perspective.js';
@@ -244,7 +244,7 @@ export class ClusterMembership implements Membership {
         if (this.#isWorker()) this.#fence('other processes removed the lease');
         else this.#contact.forgetGeneration();
       },
-      observe: (snapshot, start, isCompared) => this.#observe(snapshot, start, isCompared),
+      observe: (snapshot, poll) => this.#observe(snapshot, poll),
       failed: (error) => this.#emit({ event: 'store_failed', error }),
       back: (awayMs) => this.#emit({ event: 'store_back', awayMs }),
       outdated: (generation) => this.#emit({ event: 'outdated_store', generation }),
@@ -255,9 +255,7 @@ export class ClusterMembership implements Membership {
     };
   }
 
-  #observe(snapshot: Snapshot, start: Instant, isCompared: boolean): void {
-    const receivedMs = this.#parts.time.monotonicMs();
-    const poll = { startedMs: start.monotonicMs, receivedMs, isCompared };
+  #observe(snapshot: Snapshot, poll: Poll): void {
     const observed = this.#observer.observe(snapshot, poll);
     if (observed === undefined || this.#isOver()) return;
     if (observed.newGeneration) this.#emit({ event: 'new_generation', generation: snapshot.generation });

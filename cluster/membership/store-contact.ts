@@ -5,6 +5,7 @@ import { ClusterError } from '../errors.js';
 import { GenerationCheck, type GenerationHost } from './generation-check.js';
 import { instantOf, LeaseClock, type Instant } from './lease-clock.js';
 import type { Lease, MemberStore, Snapshot, ViewNumbers } from './member-store.js';
+import type { Poll } from './observer.js';
 import type { View } from './membership.js';
 
 export interface ContactHost extends GenerationHost {
@@ -12,8 +13,7 @@ export interface ContactHost extends GenerationHost {
   lease(renewals: number): Lease;
   renewed(start: Instant): void;
   refused(): void;
-  /** `isCompared`: the generation was compared with the newest after the start. */
-  observe(snapshot: Snapshot, start: Instant, isCompared: boolean): void;
+  observe(snapshot: Snapshot, poll: Poll): void;
   failed(error: unknown): void;
   back(awayMs: number): void;
   /** The member store is an old one, which the cluster no longer uses. */
@@ -205,7 +205,8 @@ export class StoreContact {
 
   #observe(snapshot: Snapshot, start: Instant, isCompared: boolean): void {
     this.#members = snapshot.view?.members.length ?? 0;
-    this.#host.observe(snapshot, start, isCompared);
+    const receivedMs = this.#time.monotonicMs();
+    this.#host.observe(snapshot, { startedMs: start.monotonicMs, receivedMs, isCompared });
   }
 
   #dropped(generation: string, verdict: 'outdated' | 'unknown'): void {
