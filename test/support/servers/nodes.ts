@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OperationTable } from '../../../src/http/operations/index.js';
+import type { ServeParts } from '../../../src/app/command/serve.js';
 import type { Bootstrap } from '../../../src/app/seed/index.js';
 import { type CallResult, Client, type Json } from '../clients/client.js';
 import { createDatabase } from '../database/database.js';
@@ -47,7 +48,26 @@ export interface NodesOptions {
   readonly redisUrl?: string;
   /** The built tree of the project that the first nodes run; this one by default. */
   readonly tree?: string;
+  /** The default is `patientParts`; `{}` runs the nodes as they are delivered, for tests of a lease or a limit itself. */
+  readonly parts?: ServeParts;
 }
+
+/**
+ * Nodes on a machine that does other work as well may pause for seconds: with the leases of production each such pause
+ * ends a node. Exits are seen by closed connections and found out by probes, which takes no longer than in production.
+ */
+export const patientParts: ServeParts = {
+  cluster: {
+    leaseMs: 10_000,
+    leaseActMs: 8_000,
+    leaseAdmitMs: 5_000,
+    watchdogMs: 7_000,
+    memberStoreTimeoutMs: 2_500,
+    probeTimeoutMs: 1_500,
+    seizeSilenceMs: 4_000,
+    linkSilenceMs: 6_000,
+  },
+};
 
 const patience = { timeoutMs: 90_000, everyMs: 50 };
 
@@ -56,7 +76,7 @@ export async function startNodes(
   t: { teardown(fn: () => Promise<void>): void },
   options: NodesOptions = {},
 ): Promise<NodeProcesses> {
-  const { count = 3 } = options;
+  const { count = 3, parts = patientParts } = options;
   const databaseUrl = options.databaseUrl ?? (await createDatabase(t)).url;
   const redisUrl = options.redisUrl ?? (await sharedRedisUrl());
   const dataDir = await mkdtemp(join(tmpdir(), 'troupe-nodes-'));
@@ -85,6 +105,7 @@ export async function startNodes(
       TROUPE_SIM: 'on',
       TROUPE_OPERATOR_TOKEN: operatorToken,
       TROUPE_EGRESS_ALLOW: '127.0.0.0/8',
+      TROUPE_TEST_NODE_PARTS: JSON.stringify(parts),
       ...options.environment,
       ...environment,
     };
