@@ -3,18 +3,20 @@ import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
 import { ownerView } from '../support/database/owner-view.js';
 import { publishAgent } from '../support/builders/published-agents.js';
+import { startHeldTool } from '../support/servers/held-tool.js';
 import { startTestNode } from '../support/servers/node.js';
 
 test('a turn outlasts more nodes that stop in order than may be lost during it', async (t) => {
   t.timeout(300_000);
   let node = await startTestNode(t);
-  const agentId = await publishAgent(node.client, node.bootstrap, { model: 'sim.lorem-40-250' });
+  const tool = await startHeldTool(t);
+  const agentId = await publishAgent(node.client, node.bootstrap, tool.agent);
   const owner = await ownerView(node.databaseUrl);
   t.teardown(() => owner.end());
   const begun = await fetch(`${node.node.baseUrl}/api/v2/agents/${agentId}/stream`, {
     method: 'POST',
     headers: { 'x-api-key': node.bootstrap.api_key, 'content-type': 'application/json' },
-    body: JSON.stringify({ message: 'many words' }),
+    body: JSON.stringify({ message: 'please wait' }),
   });
   const stopped = begun.text().catch(() => 'cut');
   const row = async () => {
@@ -29,11 +31,12 @@ test('a turn outlasts more nodes that stop in order than may be lost during it',
       timeoutMs: 30_000,
       what: `start ${start} of the turn`,
     });
-    // Shorter than the turn, which is therefore cut off.
+    // The turn, which its tool holds, is cut off.
     await node.node.stop(AbortSignal.timeout(200));
     await stopped;
     node = await startTestNode(t, { databaseUrl: node.databaseUrl, dataDir: node.dataDir });
   }
+  tool.release();
   const outcome = await eventually(async () => (await row())?.outcome ?? undefined, {
     timeoutMs: 60_000,
     what: 'the turn has ended',

@@ -3,11 +3,13 @@ import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
 import { sendFromSlack, slackTrigger, threadAt } from '../support/builders/slack.js';
+import type { AgentToPublish } from '../support/builders/published-agents.js';
 import { endBuffers, executionsOf, type TestTrigger } from '../support/builders/triggers.js';
 import type { Json } from '../support/clients/client.js';
 import { tenantView } from '../support/database/owner-view.js';
 import { tablesWith } from '../support/database/tables-with.js';
 import { type Conversations, startConversations } from '../support/servers/conversations.js';
+import { startHeldTool } from '../support/servers/held-tool.js';
 import { startNodes } from '../support/servers/nodes.js';
 import type { TenantNode } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
@@ -53,13 +55,12 @@ let channels = 0;
 async function startThread(
   t: ExecutionContext,
   config: object = {},
-  model = 'openai.gpt-4.1-mini',
+  { model, schemas }: AgentToPublish = { model: 'openai.gpt-4.1-mini' },
 ): Promise<Thread> {
   const tenant = await shared.tenant(t);
   const talk = await startConversations(tenant);
-  const agent_id = await talk.agent(model, {
-    metadata: { memory: { enabled: true, window_messages: 4, summarize_after: 4 } },
-  });
+  const memory = { enabled: true, window_messages: 4, summarize_after: 4 };
+  const agent_id = await talk.agent(model, { metadata: { memory } }, schemas);
   const node = { ...tenant, bootstrap: { ...tenant.bootstrap, agent_id } };
   const trigger = await slackTrigger(node, config);
   channels += 1;
@@ -264,19 +265,20 @@ test('a joined message that nobody of its senders may send goes with each of the
 
 test("another's turn that runs during the erasure goes on and leaves no word", async (t) => {
   const word = `planted${randomBytes(8).toString('hex')}`;
-  // Long enough that a look finds the turn at work, also while the tests beside lock the tables.
-  const { node, trigger, message, answers, say } = await startThread(t, {}, 'sim.lorem-80-50');
+  const tool = await startHeldTool(t);
+  const { node, trigger, message, answers, say } = await startThread(t, {}, tool.agent);
   await say('U1', `tell of ${word}`);
-  await sendFromSlack(node, trigger, message('U2', 'meanwhile'));
-  const running = async () => (await executionsOf(node, trigger)).some(({ status }) => status === 'running');
-  await eventually(running, { ...patience, everyMs: 10 });
+  await sendFromSlack(node, trigger, message('U2', 'wait meanwhile'));
+  await eventually(() => tool.heard.length === 1, patience);
   const erased = await node.client.call('DELETE', '/api/v1/consumers/U1', { key: node.bootstrap.api_key });
   t.deepEqual(erased.json.data, { sessions: 0, messages: 2, executions: 1 });
+  t.is(answers(), 1, 'the turn runs');
+  tool.release();
   await eventually(() => answers() === 2, patience);
   const [left, ...others] = await executionsOf(node, trigger);
-  t.deepEqual([left?.status, left?.input_preview, others.length], ['completed', 'meanwhile', 0]);
+  t.deepEqual([left?.status, left?.input_preview, others.length], ['completed', 'wait meanwhile', 0]);
   const rows = await tenantView(node);
-  const counted = async () => (await rows.query('select from calls')).rows.length === 2;
+  const counted = async () => (await rows.query('select from calls')).rows.length === 3;
   await eventually(counted, patience);
   await rows.end();
   t.deepEqual(await tablesWith(node.databaseUrl, word), []);

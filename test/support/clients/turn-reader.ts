@@ -33,6 +33,12 @@ export class RefusedTurn extends Error {
     this.headers = headers;
     this.body = body;
   }
+
+  /** The seconds after which to ask again, if the refusal was for the moment. */
+  get retryAfter(): number | undefined {
+    const seconds = this.headers.get('retry-after');
+    return this.status === 503 && seconds !== null ? Number(seconds) : undefined;
+  }
 }
 
 export interface ReadOptions {
@@ -81,6 +87,25 @@ export async function readTurn(options: ReadOptions): Promise<TurnReading> {
     if (!state.done) await delay(50, undefined, { ref: false });
   }
   return state.result();
+}
+
+/**
+ * The same, but a node that has no room or no store in the moment refuses with 503 before the turn begins, and says
+ * when to ask again.
+ */
+export async function readServed(
+  options: ReadOptions & { readonly onRefused?: () => void },
+): Promise<TurnReading> {
+  for (;;) {
+    const reading = await readTurn(options).catch(async (error: unknown) => {
+      const retryAfter = error instanceof RefusedTurn ? error.retryAfter : undefined;
+      if (retryAfter === undefined) throw error;
+      options.onRefused?.();
+      await delay(1_000 * retryAfter);
+      return undefined;
+    });
+    if (reading !== undefined) return reading;
+  }
 }
 
 class Reading {
