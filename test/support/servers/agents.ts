@@ -1,7 +1,7 @@
 // Agents behind a real HTTP edge, on a real database.
 import { randomBytes } from 'node:crypto';
 import { systemPlatform } from '../../../src/infra/platform/index.js';
-import { systemRandom, systemTime } from '../../../cluster/index.js';
+import { systemRandom, systemTime, type Time } from '../../../cluster/index.js';
 import { type AgentsOptions, type AgentsSubject, createAgents } from '../../../src/agents/index.js';
 import type { KeyCaller, Role, TenantCaller, TenantUserCaller } from '../../../src/kernel/caller.js';
 import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
@@ -40,13 +40,19 @@ const masterKey = randomBytes(32);
 
 export async function startAgents(
   database: FileDatabase,
-  options: Pick<AgentsOptions, 'models'> = {},
+  {
+    feedTime = systemTime,
+    ...options
+  }: Pick<AgentsOptions, 'models'> & {
+    /** Where it stands still, this node learns of a change by being told, never by looking for it. */
+    readonly feedTime?: Time;
+  } = {},
 ): Promise<AgentsBench> {
   const problems: unknown[] = [];
   const store = await openStore({ databaseUrl: database.url });
   const feed = await openChangeFeed({
     databaseUrl: database.url,
-    time: systemTime,
+    time: feedTime,
     random: systemRandom,
     onProblem: (problem) => problems.push(problem),
   });

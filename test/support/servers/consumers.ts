@@ -1,7 +1,7 @@
 // Consumers behind a real HTTP edge, on a real database; two benches on one database are two nodes.
 import { createKeyedHash } from '../../../src/infra/sealing/index.js';
 import { randomUUID } from 'node:crypto';
-import { systemRandom, systemTime } from '../../../cluster/index.js';
+import { systemRandom, systemTime, type Time } from '../../../cluster/index.js';
 import { type ConsumersSubject, createConsumers } from '../../../src/conversations/consumers/index.js';
 import type { Role, TenantCaller } from '../../../src/kernel/caller.js';
 import { figuresOfConsumers } from '../../../src/conversations/sessions/index.js';
@@ -38,7 +38,11 @@ export interface Person {
   allow(key: string): Promise<ApiAnswer>;
 }
 
-export async function startConsumers(database: FileDatabase): Promise<ConsumersBench> {
+/** Where the clock of the feed stands still, this node learns of a change by being told, never by looking for it. */
+export async function startConsumers(
+  database: FileDatabase,
+  feedTime: Time = systemTime,
+): Promise<ConsumersBench> {
   const store = await openStore({ databaseUrl: database.url });
   const opened = openHotReads({ databaseUrl: database.url, time: systemTime });
   let count = 0;
@@ -52,7 +56,7 @@ export async function startConsumers(database: FileDatabase): Promise<ConsumersB
   const problems: unknown[] = [];
   const feed = await openChangeFeed({
     databaseUrl: database.url,
-    time: systemTime,
+    time: feedTime,
     random: systemRandom,
     onProblem: (problem) => problems.push(problem),
   });

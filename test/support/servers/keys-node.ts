@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { systemPlatform } from '../../../src/infra/platform/index.js';
-import { systemRandom, systemTime } from '../../../cluster/index.js';
+import { systemRandom, systemTime, type Time } from '../../../cluster/index.js';
 import { createAuthenticator } from '../../../src/http/authentication/index.js';
 import type { Plan, Role } from '../../../src/kernel/caller.js';
 import { roles } from '../../../src/kernel/caller.js';
@@ -45,8 +45,17 @@ const work: Operation = declare({
   handle: () => ({ success: true as const }),
 });
 
-/** `feedUrl` lets a test intercept only the change feed of the node. */
-export async function startKeysNode(databaseUrl: string, { feedUrl = databaseUrl } = {}) {
+/**
+ * `feedUrl` lets a test intercept only the change feed of the node. Where `feedTime` stands still, the node learns of a
+ * change by being told, never by looking for it.
+ */
+export async function startKeysNode(
+  databaseUrl: string,
+  {
+    feedUrl = databaseUrl,
+    feedTime = systemTime,
+  }: { readonly feedUrl?: string; readonly feedTime?: Time } = {},
+) {
   const time = systemTime;
   const report = (attempted: string, error: unknown): void => void problems.push({ attempted, error });
   const problems: { attempted: string; error: unknown }[] = [];
@@ -55,7 +64,7 @@ export async function startKeysNode(databaseUrl: string, { feedUrl = databaseUrl
   const reads = openHotReads({ databaseUrl, time: systemTime });
   const feed = await openChangeFeed({
     databaseUrl: feedUrl,
-    time,
+    time: feedTime,
     random: systemRandom,
     onProblem: (error) => report('read changes', error),
   });

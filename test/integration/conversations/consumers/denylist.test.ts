@@ -6,7 +6,7 @@ import { sql } from '../../../../src/infra/storage/index.js';
 import { type ConsumersBench, startConsumers } from '../../../support/servers/consumers.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { eventually } from '../../../support/clocks/eventually.js';
-import { servedTime } from '../../../support/clocks/served-time.js';
+import { ManualTime } from '../../../support/clocks/manual-time.js';
 
 const database = databaseOfFile(test);
 let bench: ConsumersBench;
@@ -14,7 +14,7 @@ let secondNode: ConsumersBench;
 
 test.serial.before(async () => {
   bench = await startConsumers(database);
-  secondNode = await startConsumers(database);
+  secondNode = await startConsumers(database, new ManualTime('2026-01-01T00:00:00Z'));
 });
 
 const events = (scope: TenantScope) =>
@@ -134,16 +134,14 @@ test('invalid input is refused', async (t) => {
   t.is((await admin.deny('x'.repeat(256))).status, 404);
 });
 
-test('a change is in force when its answer arrives, and on other nodes within a second', async (t) => {
+test('a change is in force when its answer arrives, and on other nodes as soon as they are told', async (t) => {
   const scope = await bench.newTenant();
   const admin = bench.as(scope, 'admin');
   for (let round = 0; round < 3; round += 1) {
     t.is(await secondNode.subject.isDenied(scope, 'c'), false);
     await admin.deny('c');
-    const servedMs = servedTime(t);
     t.is(await bench.subject.isDenied(scope, 'c'), true);
     await eventually(async () => await secondNode.subject.isDenied(scope, 'c'), { everyMs: 5 });
-    t.true(servedMs() < 1_000);
     await admin.allow('c');
     t.is(await bench.subject.isDenied(scope, 'c'), false);
     await eventually(async () => !(await secondNode.subject.isDenied(scope, 'c')), { everyMs: 5 });

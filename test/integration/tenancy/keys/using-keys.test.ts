@@ -12,14 +12,20 @@ import {
   newKeyTenant,
   startKeysNode,
 } from '../../../support/servers/keys-node.js';
-import { servedTime } from '../../../support/clocks/served-time.js';
+import { ManualTime } from '../../../support/clocks/manual-time.js';
 
 const database = databaseOfFile(test);
 let node: KeysNode;
+/** Learns of changes by being told: the clock by which it would look for them stands still. */
+let told: KeysNode;
 
 test.serial.before(async () => {
   node = await startKeysNode(database.url);
-  database.atEnd(() => node.close());
+  told = await startKeysNode(database.url, { feedTime: new ManualTime('2026-01-01T00:00:00Z') });
+  database.atEnd(async () => {
+    await told.close();
+    await node.close();
+  });
 });
 
 const newTenant = (plan?: Plan) => newKeyTenant(node, plan);
@@ -28,36 +34,29 @@ test("a lowered plan lowers its keys' rate at once, and a raised one restores it
   const { scope, admin } = await newTenant();
   const { id, apiKey } = await newKey(node, scope, { rateLimitPerMinute: 700 });
   const limit = async () =>
-    (await node.withKey(apiKey)('GET', '/api/quota')).headers.get('x-ratelimit-limit');
+    (await told.withKey(apiKey)('GET', '/api/quota')).headers.get('x-ratelimit-limit');
   t.is(await limit(), '700');
   await changePlan(node.store, scope, 'free');
-  const loweredMs = servedTime(t);
   await eventually(async () => (await limit()) === '10', { what: 'the lowered rate' });
-  t.true(loweredMs() < 3_000);
   const shown = dataOf(await admin('GET', `/api/keys/${id}`));
   t.is(shown['rate_limit_per_minute'], 10);
   t.is(shown['calculated_tier'], 'default');
   await changePlan(node.store, scope, 'enterprise');
-  const raisedMs = servedTime(t);
   await eventually(async () => (await limit()) === '700', { what: 'the first rate' });
-  t.true(raisedMs() < 3_000);
 });
 
-test('a key revoked on one node is refused by another within a second, also if it was cached', async (t) => {
-  const other = await startKeysNode(database.url);
-  t.teardown(() => other.close());
+test('a key revoked on one node is refused by another as soon as that is told, also if it was cached', async (t) => {
+  const other = told;
   const { scope, admin } = await newTenant();
   const { id, apiKey } = await newKey(node, scope);
   const ended: string[] = [];
-  other.keys.onRevoked(({ keyId }) => void ended.push(keyId));
+  t.teardown(other.keys.onRevoked(({ keyId }) => void ended.push(keyId)));
   t.is((await other.withKey(apiKey)('GET', '/api/quota')).status, 200);
   t.is((await admin('DELETE', `/api/keys/${id}`)).status, 200);
-  const servedMs = servedTime(t);
   await eventually(async () => (await other.withKey(apiKey)('GET', '/api/quota')).status === 401, {
     what: 'the other node refuses',
   });
   await eventually(() => ended.includes(id), { what: 'the other node tells of it' });
-  t.true(servedMs() < 2_000);
 });
 
 test('an expired key reads expired, is refused, is reported, and can still be revoked', async (t) => {
