@@ -216,12 +216,14 @@ test.serial('a cancel closes the connection to the vendor within a second and ke
       servedMs = servedTime(t);
       ports.end(by);
     });
-    const end = await bench.turns.run(bench.start(agentOf({ llm: gpt }), marker), ports);
-    t.like(end, { outcome, content: 'partial ', error: undefined });
-    t.is(end.steps[0]?.state, 'failed');
-    await eventually(() => heard(openai, marker).leftAtMs);
+    const running = bench.turns.run(bench.start(agentOf({ llm: gpt }), marker), ports);
+    await eventually(() => servedMs !== undefined && heard(openai, marker).leftAtMs);
+    // Not until the end of the turn, which waits for the store.
     const tookMs = servedMs?.() ?? Infinity;
     t.true(tookMs < 1_000, `${tookMs} ms`);
+    const end = await running;
+    t.like(end, { outcome, content: 'partial ', error: undefined });
+    t.is(end.steps[0]?.state, 'failed');
   }
 });
 
