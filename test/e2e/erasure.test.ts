@@ -197,7 +197,7 @@ test('a turn of a trigger that an erasure ends is not run again', async (t) => {
   const word = marker();
   const node = await nodeWithVendor(t, word);
   const talk = await startConversations(node);
-  const slow = await talk.agent('sim.lorem-200-20');
+  const slow = await talk.agent('sim.lorem-5000-50');
   const { client, bootstrap, databaseUrl } = node;
   const access = { client, bootstrap: { ...bootstrap, agent_id: slow } };
   const trigger = await createTrigger(access, {
@@ -220,10 +220,14 @@ test('a turn that runs during the erasure leaves no word', async (t) => {
   const word = marker();
   const node = await nodeWithVendor(t, word);
   const talk = await startConversations(node);
-  const slow = await talk.agent('sim.lorem-200-20');
-  const running = talk.say({ message: `slowly ${word}`, consumer_key: word }, { agentId: slow });
+  const slow = await talk.agent('sim.lorem-5000-50');
+  let hasEnded = false;
+  const running = talk
+    .say({ message: `slowly ${word}`, consumer_key: word }, { agentId: slow })
+    .finally(() => (hasEnded = true));
   const sessions = () => talk.get(`/api/v1/consumers/${word}/sessions`);
   await eventually(async () => (await sessions()).data?.length === 1);
+  t.false(hasEnded);
   const erased = await node.client.call('DELETE', `/api/v1/consumers/${word}`, {
     key: node.bootstrap.api_key,
   });

@@ -89,7 +89,7 @@ test('sessions are found by words, channel, days and end, and executions by days
 
 test('a session erased during its turns stays erased, and its readers and monitors receive the end', async (t) => {
   const { node, talk } = await newTalk(t);
-  const agentId = await talk.agent('sim.lorem-400-50');
+  const agentId = await talk.agent('sim.lorem-5000-50');
   let sessionId = '';
   let deltas = 0;
   let waiting = 0;
@@ -126,8 +126,8 @@ test('the monitor of an idle session connects at once', async (t) => {
   const { bootstrap, client } = node;
   const made = await talk.post('/api/sessions', { agent_id: talk.agentId });
   const leave = new AbortController();
-  // Comments that keep a connection alive come every 15 s only.
-  const late = setTimeout(() => leave.abort(), 10_000);
+  // The comments that keep a connection alive, which come every 15 s, have other words.
+  const late = setTimeout(() => leave.abort(), 60_000);
   t.teardown(() => {
     clearTimeout(late);
     leave.abort();
@@ -217,7 +217,7 @@ test('a timed handoff ends by itself', async (t) => {
 
 test('a handoff during a turn ends it without further text', async (t) => {
   const { talk } = await newTalk(t);
-  const agentId = await talk.agent('sim.lorem-200-20');
+  const agentId = await talk.agent('sim.lorem-5000-50');
   let sessionId = '';
   let deltas = 0;
   const turn = talk.say('words', {

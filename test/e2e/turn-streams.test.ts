@@ -192,7 +192,7 @@ test('32 turns wait behind a running one, the next is refused, and all can be ca
 
 test('cancelling ends a running turn, keeps its partial text, and answers with the execution', async (t) => {
   const node = await shared.tenant(t);
-  const talk = await startConversations(node, 'sim.lorem-200-50');
+  const talk = await startConversations(node, 'sim.lorem-5000-50');
   let sessionId = '';
   let deltas = 0;
   const turn = talk.say('words', {
@@ -220,7 +220,7 @@ test('cancelling ends a running turn, keeps its partial text, and answers with t
 
 test('cancelling a queued turn ends it at once while the running one continues', async (t) => {
   const node = await shared.tenant(t);
-  const talk = await startConversations(node, 'sim.lorem-400-50');
+  const talk = await startConversations(node, 'sim.lorem-5000-50');
   let sessionId = '';
   const running = talk.say('words', {
     onEvent: ({ type, data }) => {

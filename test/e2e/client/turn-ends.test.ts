@@ -61,7 +61,7 @@ test('aborting ends the reading and not the turn, cancelling ends the turn', asy
   t.is(again.sessionId, left.sessionId);
   t.like(seen.at(-1), { type: 'done', outcome: 'COMPLETED' });
 
-  const slow = await publishAgent(node.client, node.bootstrap, { model: 'sim.lorem-200-50' });
+  const slow = await publishAgent(node.client, node.bootstrap, { model: 'sim.lorem-5000-50' });
   const cancelled = troupe.agents.chat(slow, 'words');
   let last: TurnEvent | undefined;
   let asked: Promise<boolean> | undefined;
@@ -77,7 +77,7 @@ test('aborting ends the reading and not the turn, cancelling ends the turn', asy
 test('leaving the loop closes the connection, and with cancelOnDisconnect ends the turn', async (t) => {
   const node = await shared.tenant(t);
   const troupe = clientOf(node);
-  const agentId = await publishAgent(node.client, node.bootstrap, { model: 'sim.lorem-200-50' });
+  const agentId = await publishAgent(node.client, node.bootstrap, { model: 'sim.lorem-5000-50' });
   const turn = troupe.agents.chat(agentId, 'words', { cancelOnDisconnect: true });
   for await (const event of turn) if (event.type === 'delta') break;
   const path = { id: turn.executionId ?? '' };
