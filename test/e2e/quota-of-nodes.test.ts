@@ -24,11 +24,12 @@ const wide = { requests_per_minute: 100_000, key_rpm_max: 100_000 };
 let people = 0;
 
 /**
- * Refusals of calls that were not made: by an overloaded node before it checks or counts anything, and after ten seconds
- * in which no call under way has ended.
+ * Refusals of calls that were not made: by an overloaded node before it checks or counts anything, by one that cannot
+ * count or read the key in time and therefore admits nothing, and after ten seconds in which no call under way has ended.
  */
 const notMade = [
   'The server is overloaded. Retry in a moment.',
+  'The service is temporarily unavailable.',
   'Calls under way have reserved what is left of the month; retry when one of them has ended.',
 ];
 
@@ -149,6 +150,22 @@ async function threeNodes(t: ExecutionContext) {
   return { all, nodes: all.nodes, first };
 }
 
+const attemptsMax = 4;
+
+/**
+ * What was asked in one minute, by a key or tenant that is new each time: on a very busy machine the first requests may
+ * have left the window before the last arrive, which says nothing of the window.
+ */
+async function withinAMinute<Asked>(t: ExecutionContext, work: () => Promise<Asked>): Promise<Asked> {
+  for (let attempt = 1; ; attempt += 1) {
+    const startedAt = performance.now();
+    const asked = await work();
+    const tookMs = performance.now() - startedAt;
+    if (tookMs < 58_000 || attempt === attemptsMax) return asked;
+    t.log(`attempt ${attempt} took ${Math.round(tookMs)} ms`);
+  }
+}
+
 test.serial('three nodes admit exactly the cap of 1,000 concurrent calls', async (t) => {
   const { all, nodes, first } = await threeNodes(t);
 
@@ -164,18 +181,25 @@ test.serial('three nodes admit exactly the cap of 1,000 concurrent calls', async
   t.deepEqual(tally(both.flat()), { '200': 100, '429 rate_limit_exceeded': 900 });
 
   // All nodes share the one-minute windows too, and a raised limit applies at once on every node.
-  const byMinute = await makeTenant(first, { requests_per_minute: 30 });
-  const third = await byMinute.makeKey();
-  t.deepEqual(tally(await callAll(nodes, third, 100)), { '200': 30, '429 rate_limit_exceeded': 70 });
-  await byMinute.plan({ requests_per_minute: 50 });
-  await eventually(async () => (await call(nodes[2] ?? first, third)).status === 200);
-  t.deepEqual(tally(await callAll([first], third, 40)), { '200': 19, '429 rate_limit_exceeded': 21 });
-  const rate = await byMinute.makeKey({ rateLimitPerMinute: 5 });
-  const asked = await Promise.all(
-    Array.from({ length: 30 }, (_, index) =>
-      ask(nodes[index % 3] ?? first, 'GET', '/api/quota', { key: rate }),
-    ),
-  );
+  const minute = await withinAMinute(t, async () => {
+    const tenant = await makeTenant(first, { requests_per_minute: 30 });
+    const third = await tenant.makeKey();
+    const before = tally(await callAll(nodes, third, 100));
+    await tenant.plan({ requests_per_minute: 50 });
+    await eventually(async () => (await call(nodes[2] ?? first, third)).status === 200);
+    return { tenant, third, before, after: tally(await callAll([first], third, 40)) };
+  });
+  const { tenant: byMinute, third } = minute;
+  t.deepEqual(minute.before, { '200': 30, '429 rate_limit_exceeded': 70 });
+  t.deepEqual(minute.after, { '200': 19, '429 rate_limit_exceeded': 21 });
+  const asked = await withinAMinute(t, async () => {
+    const rate = await byMinute.makeKey({ rateLimitPerMinute: 5 });
+    return Promise.all(
+      Array.from({ length: 30 }, (_, index) =>
+        ask(nodes[index % 3] ?? first, 'GET', '/api/quota', { key: rate }),
+      ),
+    );
+  });
   t.is(asked.filter(({ status }) => status === 200).length, 5);
   const remaining = asked.map(({ headers }) => Number(headers.get('x-ratelimit-remaining')));
   t.deepEqual(remaining.sort((a, b) => b - a).slice(0, 5), [4, 3, 2, 1, 0], 'each figure was given once');
@@ -226,6 +250,7 @@ test.serial('an owner that stops in order hands its counts and windows to the ne
   const { headers } = await ask(other, 'GET', '/api/quota', { key });
   // On a very busy machine the minute may be over by now, and the window proves nothing.
   if (performance.now() - startedAt < 58_000) t.is(Number(headers.get('x-ratelimit-remaining')), 188);
+  else t.log('the minute was over: nothing is said of its window');
   t.deepEqual(tally(await callAll([other], key, 100)), { '200': 40, '429 quota_exceeded': 60 });
 });
 
