@@ -178,7 +178,10 @@ export function fenceStoreContract(
       const startedMs = performance.now();
       t.deepEqual(await outcomes(one, adding(fence, sum), adding(neighbour, 4)), ['rejected', 'written']);
       const tookMs = performance.now() - startedMs;
-      t.true(tookMs < 5_000, `${tookMs} ms: a write that is submitted again takes 10 s until it is given up`);
+      t.true(
+        tookMs < 30_000,
+        `${tookMs} ms: a write that is submitted again takes a minute until it is given up`,
+      );
       t.is((await activated(other, good, 'b')).loaded, 4);
       t.deepEqual(await outcomes(one, adding(fence, 2, 'corrected')), ['written']);
     });

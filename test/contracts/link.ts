@@ -30,7 +30,13 @@ export interface LinkRig {
 }
 
 export const linkCluster = 'contract';
-export const linkConfig = clusterConfig({ connectTimeoutMs: 10_000, messageBytesMax: 4_194_304 });
+export const linkConfig = clusterConfig({
+  connectTimeoutMs: 10_000,
+  messageBytesMax: 4_194_304,
+  // What a lost connection ends must not take as long; a machine that stands still for some seconds may.
+  linkIdlePingMs: 20_000,
+  linkSilenceMs: 60_000,
+});
 
 const method = [...methodsOf(CounterServiceDefinition, {}).values()][0];
 const itemBytes = 1_000;

@@ -72,11 +72,11 @@ export async function createSumTables(databaseUrl: string): Promise<void> {
   await client.end();
 }
 
-export function openSumStore(databaseUrl: string, { inOne = false } = {}) {
+export function openSumStore(databaseUrl: string, { inOne = false, statementTimeoutMs = 10_000 } = {}) {
   return new PostgresFenceStore(inOne ? sumTablesInOne : sumTables, {
     databaseUrl,
     role: 'troupe_writer',
-    statementTimeoutMs: 10_000,
+    statementTimeoutMs,
     // The tests of a file open a hundred connections at once.
     connectTimeoutMs: 30_000,
   });
