@@ -1,7 +1,10 @@
 // Turns with a vendor and a tool over three nodes. Each node has a separate key at the vendor, which therefore sees the
 // asking node: the owner of the turn.
-import test, { type ExecutionContext } from 'ava';
+import { setTimeout as delay } from 'node:timers/promises';
+import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
+import { isSoon } from '../support/clocks/soon.js';
+import { ownerView } from '../support/database/owner-view.js';
 import { callServed, type NodeProcess, type NodeProcesses, startNodes } from '../support/servers/nodes.js';
 import { httpTool, publishAgent } from '../support/builders/published-agents.js';
 import {
@@ -14,8 +17,6 @@ import { calling, saying } from '../support/builders/tool-turns.js';
 import { readTurn, type SeenEvent, type TurnReading } from '../support/clients/turn-reader.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 import type { SeenRequest } from '../support/servers/vendors/vendor-server.js';
-import { keepsPromise } from '../support/clocks/promised-time.js';
-import { servedTime } from '../support/clocks/served-time.js';
 
 const model = 'openai.gpt-4.1-mini';
 const undo: (() => Promise<void>)[] = [];
@@ -108,25 +109,13 @@ function messageOf(seen: SeenRequest): string {
   return String(told(seen).findLast(({ role }) => role === 'user')?.content);
 }
 
-/** Three turns are cancelled at each node. */
-async function cancelledInTime(
-  t: ExecutionContext,
-  cancelAt: (node: NodeProcess) => Promise<number>,
-): Promise<void> {
-  for (const node of alive()) {
-    const times: number[] = [];
-    while (times.length < 3) times.push(await cancelAt(node));
-    keepsPromise(t, times, 1_000);
-  }
-}
-
 // One after the other: they kill nodes.
 
-test.serial('a cancel on any node closes the vendor call within a second', async (t) => {
+test.serial('a cancel on any node closes the vendor call at once', async (t) => {
   t.timeout(120_000);
   const agentId = await publishAgent(first().client, cluster.bootstrap, { model });
   vendor.decide = () => ({ pieces: ['a first', ' word'], hangAfter: 1 });
-  await cancelledInTime(t, async (node) => {
+  for (const node of alive()) {
     const before = vendor.requests.length;
     let sessionId = '';
     let said = false;
@@ -141,24 +130,21 @@ test.serial('a cancel on any node closes the vendor call within a second', async
       },
     );
     await eventually(() => said);
-    const servedMs = servedTime(t);
     t.true((await call(node, 'POST', `/api/v1/sessions/${sessionId}/cancel`)).cancelled);
-    await eventually(() => vendor.requests[before]?.leftAtMs);
-    const tookMs = servedMs();
+    await isSoon(t, node, () => vendor.requests[before]?.leftAtMs !== undefined);
     const reading = await turn;
     t.deepEqual(reading.outcomes, ['CANCELLED']);
     t.is(reading.text, 'a first');
     t.is(vendor.requests.length, before + 1);
-    return tookMs;
-  });
+  }
 });
 
-test.serial('a cancel on any node closes the tool call within a second', async (t) => {
+test.serial('a cancel on any node closes the tool call at once', async (t) => {
   t.timeout(120_000);
   const schemas = [httpTool('wait', tools.url)];
   const agentId = await publishAgent(first().client, cluster.bootstrap, { model, schemas });
   vendor.decide = () => calling(['wait', {}]);
-  await cancelledInTime(t, async (node) => {
+  for (const node of alive()) {
     let sessionId = '';
     let called = false;
     let hasLeft = false;
@@ -176,21 +162,21 @@ test.serial('a cancel on any node closes the tool call within a second', async (
       },
     );
     await eventually(() => called);
-    const servedMs = servedTime(t);
     t.true((await call(node, 'POST', `/api/v1/sessions/${sessionId}/cancel`)).cancelled);
-    await eventually(() => hasLeft);
-    const tookMs = servedMs();
+    await isSoon(t, node, () => hasLeft);
     t.deepEqual((await turn).outcomes, ['CANCELLED']);
-    return tookMs;
-  });
+  }
 });
 
 test.serial('after its owner is killed a turn repeats no recorded model or tool step', async (t) => {
   t.timeout(300_000);
   const turns = 9;
+  const body = { turn: '${args.turn}' };
+  // The first that is held waits until the last is.
+  const timeout_ms = 120_000;
   const schemas = [
-    httpTool('first_step', `${tools.url}/first`, { body: { turn: '${args.turn}' } }),
-    httpTool('second_step', `${tools.url}/second`, { body: { turn: '${args.turn}' } }),
+    httpTool('first_step', `${tools.url}/first`, { body, timeout_ms }),
+    httpTool('second_step', `${tools.url}/second`, { body, timeout_ms }),
   ];
   const agentId = await publishAgent(first().client, cluster.bootstrap, { model, schemas });
   const asked = new Map<string, number>();
@@ -280,12 +266,15 @@ test.serial('a turn without readers continues when its owner is killed', async (
   await addNode();
 });
 
+/** In half a second, after which a node looks for changes that it was not told of, fewer end one after the other. */
+const turnsOfAMoment = 30;
+
 function ownedBy(owners: ReadonlyMap<string, NodeProcess>, node: NodeProcess): string[] {
   return [...owners].filter(([, owner]) => owner === node).map(([turn]) => turn);
 }
 
 test.serial(
-  'a denial on one node is enforced on another within a second, without a model call',
+  'a denial on one node is enforced on another within a moment, without a model call',
   async (t) => {
     t.timeout(120_000);
     const agentId = await publishAgent(first().client, cluster.bootstrap, { model });
@@ -293,19 +282,15 @@ test.serial(
     const denied = ['somebody', 'somebody-else', 'another'];
     const [one, other] = alive();
     if (one === undefined || other === undefined) throw new Error('there are fewer than two nodes');
-    const times: number[] = [];
     for (const consumer_key of denied) {
       const turn = () => say(agentId, { message: 'are you there?', consumer_key }, { at: other });
       t.deepEqual((await turn()).outcomes, ['COMPLETED']);
       await call(one, 'POST', `/api/v1/consumers/${consumer_key}/deny`, {});
-      const sinceDeniedMs = servedTime(t);
-      const blockedAfterMs = async (): Promise<number | undefined> => {
-        const waitedMs = sinceDeniedMs();
-        return (await turn()).outcomes[0] === 'BLOCKED' ? waitedMs : undefined;
-      };
-      times.push(await eventually(blockedAfterMs, { what: 'a denied turn' }));
+      let answered = 0;
+      const isBlocked = async (): Promise<boolean> => (await turn()).outcomes[0] === 'BLOCKED';
+      for (; answered < turnsOfAMoment && !(await isBlocked()); answered += 1) await delay(20);
+      t.true(answered < turnsOfAMoment, `${answered} turns were answered after the denial`);
     }
-    keepsPromise(t, times, 1_000);
     const before = vendor.requests.length;
     for (const node of alive()) {
       const { outcomes } = await say(agentId, { message: 'and now?', consumer_key: denied[0] }, { at: node });
@@ -324,11 +309,15 @@ test.serial('a timed handoff ends on time, also if the owner is killed in betwee
   if (seen === undefined) throw new Error('the vendor was not asked');
   const victim = ownerOf(seen);
   const path = `/api/v1/sessions/${sessionId}`;
-  await call(victim, 'POST', `${path}/handoff`, { expires_in_seconds: 8 });
+  await call(victim, 'POST', `${path}/handoff`, { expires_in_seconds: 600 });
   await victim.kill();
   const [other] = alive();
   if (other === undefined) throw new Error('there is no node left');
   t.is((await call(other, 'GET', path)).control_mode, 'manual_handoff');
+  // Its time comes now: nobody has loaded the session since the kill.
+  const owner = await ownerView(cluster.databaseUrl);
+  undo.push(() => owner.end());
+  await owner.query('update sessions set control_expires_at = clock_timestamp() where id = $1', [sessionId]);
   await eventually(async () => (await call(other, 'GET', path)).control_mode === 'engaged', {
     timeoutMs: 60_000,
     everyMs: 100,
@@ -342,21 +331,23 @@ test.serial(
   'cancelling a queued turn on any node ends it at once, and it stays cancelled after its owner is killed',
   async (t) => {
     t.timeout(180_000);
-    const agentId = await publishAgent(first().client, cluster.bootstrap, { model });
-    vendor.decide = () => ({ pieces: ['a first', ' word'], hangAfter: 1 });
+    // Held while every node cancels a turn behind it.
+    const schemas = [httpTool('wait', tools.url, { timeout_ms: 120_000 })];
+    const agentId = await publishAgent(first().client, cluster.bootstrap, { model, schemas });
+    vendor.decide = () => calling(['wait', {}]);
     let sessionId = '';
-    let said = false;
+    let called = false;
+    onTool = () => (called = true);
     const running = say(
       agentId,
       { message: 'the first of them' },
       {
         onEvent: ({ type, data }) => {
           if (type === 'metadata') sessionId = String(data['session_id']);
-          if (type === 'delta') said = true;
         },
       },
     );
-    await eventually(() => said);
+    await eventually(() => called);
     const cancelWaiting = async (node: NodeProcess): Promise<string> => {
       let id = '';
       const onEvent = ({ type, data }: SeenEvent): void => {
@@ -391,6 +382,7 @@ test.serial(
     // The turn before them ran all the while, and continues at the next owner.
     await eventually(
       async () => (await call(first(), 'POST', `/api/v1/sessions/${sessionId}/cancel`)).cancelled,
+      { timeoutMs: 90_000, what: 'the turn is cancelled at its next owner' },
     );
     t.deepEqual((await running).outcomes, ['CANCELLED']);
     await addNode();
