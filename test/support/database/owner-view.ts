@@ -26,12 +26,14 @@ export async function tenantView(node: {
   return client;
 }
 
-/** Every row of every table as text, bytes in hexadecimal. */
+/** Every row of every table as a line of text, bytes in hexadecimal. */
 export async function dump(client: pg.Client): Promise<string> {
   let text = '';
   for (const table of await tablesOf(client)) {
     const { rows } = await client.query<{ row: string }>(`select t::text as row from ${table} t`);
-    text += [`${table}:`, ...rows.map(({ row }) => row), ''].join('\n');
+    // A text with lines of its own could look like the head of a table.
+    const lines = rows.map(({ row }) => row.replaceAll('\n', String.raw`\n`));
+    text += [`${table}:`, ...lines, ''].join('\n');
   }
   return text;
 }
