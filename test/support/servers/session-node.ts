@@ -1,6 +1,7 @@
 // The session's actor on a node that is alone, over real tables; the turns are real too.
 import { TurnsAtWork } from '../../../src/conversations/sessions/turns-at-work.js';
 import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
 import {
   type ActorKindOf,
   clusterConfig,
@@ -28,8 +29,9 @@ import type {
 } from '../../../src/conversations/sessions/rows.js';
 import { turnToWire } from '../../../src/conversations/sessions/wire/turns.js';
 import { sessionTables } from '../../../src/conversations/sessions/session.store.js';
-import { agentOf, type TurnsBench } from '../builders/turns.js';
-import { databaseConnectMs } from '../database/database.js';
+import { agentOf, startTurns, type TurnsBench } from '../builders/turns.js';
+import { databaseConnectMs, type FileDatabase } from '../database/database.js';
+import { ownerView } from '../database/owner-view.js';
 
 export interface SessionNode {
   readonly session: Reference<SessionService>;
@@ -57,6 +59,20 @@ export interface SessionNodeOptions {
   /** Stands between the node and its store. */
   readonly over?: (store: SessionStore) => SessionStore;
   readonly config?: Partial<ClusterConfig>;
+}
+
+/** What the tests of one session's actor share: turns, a view of all rows, and an agent that echoes. */
+export interface SessionBench {
+  readonly bench: TurnsBench;
+  readonly view: pg.Client;
+  readonly agent: RunnableAgent;
+}
+
+export async function startSessionBench(database: FileDatabase): Promise<SessionBench> {
+  const bench = await startTurns(database);
+  const view = await ownerView(database.url);
+  database.atEnd(() => view.end());
+  return { bench, view, agent: await echoingAgent(bench) };
 }
 
 /** An agent that echoes, as a session's actor is given it. */

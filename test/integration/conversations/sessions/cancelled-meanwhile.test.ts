@@ -7,13 +7,12 @@ import { ActorError } from '../../../../cluster/index.js';
 import type { RunnableAgent } from '../../../../src/agents/index.js';
 import { controlToWire } from '../../../../src/conversations/sessions/wire/session-requests.js';
 import { TurnParked } from '../../../../src/conversations/turns/index.js';
-import { startTurns, type TurnsBench } from '../../../support/builders/turns.js';
+import type { TurnsBench } from '../../../support/builders/turns.js';
 import { databaseOfFile } from '../../../support/database/database.js';
-import { ownerView } from '../../../support/database/owner-view.js';
 import {
-  echoingAgent,
   type SessionNode,
   type SessionStore,
+  startSessionBench,
   startSessionNode,
   turnOf,
 } from '../../../support/servers/session-node.js';
@@ -24,10 +23,7 @@ let view: pg.Client;
 let agent: RunnableAgent;
 
 test.serial.before(async () => {
-  bench = await startTurns(database);
-  view = await ownerView(database.url);
-  database.atEnd(() => view.end());
-  agent = await echoingAgent(bench);
+  ({ bench, view, agent } = await startSessionBench(database));
 });
 
 type Write = NonNullable<Parameters<SessionStore['write']>[0][number]['write']>;

@@ -7,15 +7,14 @@ import { ClusterError } from '../../../../cluster/index.js';
 import type { RunnableAgent } from '../../../../src/agents/index.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { databaseOfFile } from '../../../support/database/database.js';
-import { ownerView } from '../../../support/database/owner-view.js';
 import {
-  echoingAgent,
   type SessionNode,
   type SessionStore,
+  startSessionBench,
   startSessionNode,
   turnOf,
 } from '../../../support/servers/session-node.js';
-import { startTurns, type TurnsBench } from '../../../support/builders/turns.js';
+import type { TurnsBench } from '../../../support/builders/turns.js';
 import { opened } from '../../../support/database/usage-rows.js';
 
 const database = databaseOfFile(test);
@@ -24,10 +23,7 @@ let view: pg.Client;
 let agent: RunnableAgent;
 
 test.serial.before(async () => {
-  bench = await startTurns(database);
-  view = await ownerView(database.url);
-  database.atEnd(() => view.end());
-  agent = await echoingAgent(bench);
+  ({ bench, view, agent } = await startSessionBench(database));
 });
 
 function nodeWith(name: string, sessionId: string): Promise<SessionNode> {

@@ -14,14 +14,13 @@ import { userOf } from '../../../support/builders/callers.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { startEdge } from '../../../support/servers/edge.js';
-import { ownerView } from '../../../support/database/owner-view.js';
 import {
-  echoingAgent,
   type SessionNode,
+  startSessionBench,
   startSessionNode,
   turnOf,
 } from '../../../support/servers/session-node.js';
-import { startTurns, type TurnsBench } from '../../../support/builders/turns.js';
+import type { TurnsBench } from '../../../support/builders/turns.js';
 
 const database = databaseOfFile(test);
 let bench: TurnsBench;
@@ -29,10 +28,7 @@ let view: pg.Client;
 let agent: RunnableAgent;
 
 test.serial.before(async () => {
-  bench = await startTurns(database);
-  view = await ownerView(database.url);
-  database.atEnd(() => view.end());
-  agent = await echoingAgent(bench);
+  ({ bench, view, agent } = await startSessionBench(database));
 });
 
 const within = { deadlineMs: 60_000 };

@@ -5,14 +5,13 @@ import test, { type ExecutionContext } from 'ava';
 import type pg from 'pg';
 import type { RunnableAgent } from '../../../../src/agents/index.js';
 import { databaseOfFile } from '../../../support/database/database.js';
-import { ownerView } from '../../../support/database/owner-view.js';
 import {
-  echoingAgent,
   type SessionNode,
+  startSessionBench,
   startSessionNode,
   turnOf,
 } from '../../../support/servers/session-node.js';
-import { startTurns, type TurnsBench } from '../../../support/builders/turns.js';
+import type { TurnsBench } from '../../../support/builders/turns.js';
 
 const database = databaseOfFile(test);
 let bench: TurnsBench;
@@ -20,10 +19,7 @@ let view: pg.Client;
 let agent: RunnableAgent;
 
 test.serial.before(async () => {
-  bench = await startTurns(database);
-  view = await ownerView(database.url);
-  database.atEnd(() => view.end());
-  agent = await echoingAgent(bench);
+  ({ bench, view, agent } = await startSessionBench(database));
   await view.query(`
     create function refuse() returns trigger language plpgsql as $$ begin
       raise exception 'as the test says' using errcode = '54000'; end $$;
