@@ -142,10 +142,7 @@ export class EventPump {
   #send(frame: Frame): void {
     this.#queue.push(frame);
     this.#queuedBytes += frame.text.length;
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = undefined;
-      if (this.#isDone) this.#onDelivered();
-    });
+    this.#writing ??= this.#write();
   }
 
   async #write(): Promise<void> {
@@ -159,6 +156,9 @@ export class EventPump {
       this.#commentLater();
       if (!this.#writer.write(text)) await this.#writer.drained();
     }
+    // In the same step as the last look at the queue: a frame that came in between would wait for the next one.
+    this.#writing = undefined;
+    if (this.#isDone) this.#onDelivered();
   }
 
   async #flushed(): Promise<void> {

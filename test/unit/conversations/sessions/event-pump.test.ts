@@ -291,3 +291,20 @@ test('the stream of a turn that goes on after the decision stays open, under its
   await running;
   t.true(pump.isDone);
 });
+
+test('an event that comes in any step of the end of a write is sent', async (t) => {
+  for (let steps = 0; steps < 20; steps += 1) {
+    const { client, owner, running } = start();
+    await owner.say(['metadata']);
+    await eventually(() => client.isWaitedFor && owner.isRead);
+    const said = owner.say(['delta']);
+    for (let step = 0; step < steps; step += 1) await Promise.resolve();
+    client.isFast = true;
+    client.read();
+    await said;
+    await eventually(() => client.types.length === 2, { what: `the event after ${steps} steps is sent` });
+    t.deepEqual(client.types, ['metadata', 'delta']);
+    client.leave();
+    await running;
+  }
+});
