@@ -308,7 +308,8 @@ export const errorKinds = {
     status: 502,
     retry: 'later',
     message: 'The upstream service answered with an error.',
-    advice: 'Read the message: it names the service and what it answered.',
+    advice:
+      'Read `details.provider` and `details.original_error`: the service and what it answered. The compatible endpoints have both in the message.',
   },
   response_format_mismatch: {
     status: 502,

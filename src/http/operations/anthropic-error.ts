@@ -1,5 +1,6 @@
 import type { ErrorObject } from '@anthropic-ai/sdk/resources/shared';
 import type { PlatformError } from '../../kernel/errors.js';
+import { compatibleMessage } from './compatible-message.js';
 
 /** The error envelope of Anthropic's API. A stream sends it as its last event, named `error`. */
 export function toAnthropicError(
@@ -13,7 +14,7 @@ export function toAnthropicError(
 } {
   return {
     type: 'error',
-    error: { type: typeOf(error.status), message: error.message, code },
+    error: { type: typeOf(error.status), message: compatibleMessage(error), code },
     ...(requestId !== undefined && { request_id: requestId }),
   };
 }

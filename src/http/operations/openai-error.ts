@@ -1,4 +1,5 @@
 import type { PlatformError } from '../../kernel/errors.js';
+import { compatibleMessage } from './compatible-message.js';
 
 /** The error envelope of OpenAI's API, with the platform's own code. */
 export function toOpenAiError(
@@ -10,7 +11,7 @@ export function toOpenAiError(
   const field = error.details?.['field'];
   return {
     error: {
-      message: error.message,
+      message: compatibleMessage(error),
       type: typeOf(error),
       param: typeof field === 'string' ? field : null,
       code,
