@@ -270,6 +270,7 @@ test.serial('what a vendor refuses for good is asked once, by clients that retry
     const refused = await t.throwsAsync(each);
     t.true(refused instanceof OpenAI.APIError || refused instanceof Anthropic.APIError);
     t.like(refused, { status: 502 });
+    t.regex(refused.message, /(openai|anthropic): the value is wrong/);
     t.is(server.requests.length, before + 1);
   }
   server.script({ status: 503, headers: { 'x-should-retry': 'false' } });
@@ -303,4 +304,14 @@ test.serial('refusals have the dialect of the endpoint and the code of the platf
   );
   t.is(quota.code, 'quota_exceeded');
   t.is(quota.type, 'insufficient_quota');
+  t.is(quota.headers.get('x-should-retry'), 'false');
+  t.true(Number(quota.headers.get('retry-after')) > 0);
+  const { baseUrl } = node.node;
+  const { api_key: apiKey } = node.bootstrap;
+  // As they come, they sleep as long as Retry-After says, which is up to a month, and repeat.
+  const ofOpenAi = new OpenAI({ apiKey, baseURL: `${baseUrl}/v1` });
+  const ofAnthropic = new Anthropic({ apiKey, baseURL: baseUrl });
+  const ask = { model: 'sim.echo', messages: question, max_tokens: 9 };
+  await t.throwsAsync(ofOpenAi.chat.completions.create(ask), { instanceOf: OpenAI.RateLimitError });
+  await t.throwsAsync(ofAnthropic.messages.create(ask), { instanceOf: Anthropic.RateLimitError });
 });

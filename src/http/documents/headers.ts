@@ -36,7 +36,7 @@ export function headersOfRefusal(status: number, { challenge: hasChallenge }: Op
   return referencesTo([
     ...everywhere,
     ...(waits ? ['Retry-After'] : []),
-    ...(status === 502 ? ['X-Should-Retry'] : []),
+    ...(waits || status === 502 ? ['X-Should-Retry'] : []),
     ...(status === 401 && hasChallenge !== undefined ? [challenge] : []),
   ]);
 }

@@ -26,6 +26,7 @@ import type { Progress, Running } from './progress.js';
 import { parseQuery } from './query.js';
 import { bodyOf } from './request-body.js';
 import { figuresOfRefusal } from './refusal-figures.js';
+import { headersOfRefusal } from './refusal-headers.js';
 import { RequestView } from './request-view.js';
 import { closeCodes, OpenSocket } from './sockets.js';
 
@@ -329,16 +330,13 @@ export class Pipeline {
   ): void {
     const error =
       thrown instanceof PlatformError ? thrown : (this.#parts.refusalOf(thrown) ?? unexpected(thrown));
-    const retryAfter = error.retryAfterSeconds;
-    const extra =
-      retryAfter === undefined ? error.headers : { ...error.headers, 'Retry-After': String(retryAfter) };
     exchange.send(
       error.status,
       this.#head(
         exchange,
         { ...progress, figures: figuresOfRefusal(error) ?? progress.figures },
         jsonType,
-        extra,
+        headersOfRefusal(error),
       ),
       JSON.stringify(envelope(error, dialect, exchange.head.requestId)),
       this.#parts.closing(),

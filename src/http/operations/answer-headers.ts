@@ -6,7 +6,7 @@ export const answerHeaders = {
   'X-RateLimit-Reset': 'When the window is empty again, in Unix seconds.',
   'Retry-After': 'After how many seconds the same request may succeed.',
   'X-Should-Retry':
-    '`false` if the vendor would refuse the same request again. The clients of OpenAI and Anthropic obey it.',
+    '`false` if the same request would be refused again: by the vendor, or for longer than a minute. The clients of OpenAI and Anthropic obey it.',
   'X-Execution-Id': 'The id of the execution, with which its stream can be continued.',
   'Idempotent-Replayed':
     '`true` on the first answer that a repeat with the same `Idempotency-Key` gets again.',

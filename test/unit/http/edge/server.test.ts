@@ -320,7 +320,17 @@ test('a refusal carries its headers and details', async (t) => {
   const response = await fetch(`${edge.url}/thing`);
   t.is(response.status, 429);
   t.is(response.headers.get('retry-after'), '7');
+  t.is(response.headers.get('x-should-retry'), null, 'a client may wait this long');
   t.deepEqual(((await response.json()) as { details: object }).details, { limit: 1 });
+});
+
+test('clients are told not to repeat what is refused for longer than a minute', async (t) => {
+  const refusal = (retryAfterSeconds: number) => () =>
+    Promise.reject(new PlatformError('quota_exceeded', { retryAfterSeconds }));
+  const edge = await startEdge([get('a.b', '/minute', refusal(60)), get('a.c', '/longer', refusal(61))]);
+  t.teardown(edge.close);
+  const told = async (path: string) => (await fetch(`${edge.url}${path}`)).headers.get('x-should-retry');
+  t.deepEqual([await told('/minute'), await told('/longer')], [null, 'false']);
 });
 
 test('a late event loop refuses new work with 503 and Retry-After, but still reports the process alive', async (t) => {
