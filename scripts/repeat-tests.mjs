@@ -1,7 +1,9 @@
 // Runs the tests many times beside processes that keep the cores busy, and lists every failure with its count.
-// node scripts/repeat-tests.mjs --times 10 --load 2 [test files or folders of dist/test]
+// node scripts/repeat-tests.mjs --times 10 --load 2 [--keep folder] [test files or folders of dist/test]
 import '../bin/supported-node.mjs';
 import { spawn } from 'node:child_process';
+import { createWriteStream, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, stripVTControlCharacters } from 'node:util';
@@ -10,7 +12,8 @@ import { FailureCounts } from './failure-counts.mjs';
 import { testFiles } from './test-files.mjs';
 import { TestSummary } from './test-summary.mjs';
 
-const { times, load, places } = readArguments();
+const { times, load, keep, places } = readArguments();
+if (keep !== undefined) mkdirSync(keep, { recursive: true });
 await build();
 const files = testFiles(places);
 if (files.length === 0) stopWith(`no test file at ${places.join(', ')}; name files or folders of dist/test`);
@@ -38,7 +41,14 @@ process.exit(interruption.signal.aborted ? 130 : counts.failedRuns === 0 ? 0 : 1
 async function runOnce(number) {
   const startedAt = performance.now();
   const summary = new TestSummary();
-  const child = start(['scripts/test.mjs', ...files], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const child = start(['scripts/test.mjs', ...files], {
+    stdio: ['ignore', 'pipe', keep === undefined ? 'ignore' : 'pipe'],
+  });
+  if (keep !== undefined) {
+    const kept = createWriteStream(join(keep, `run-${number}.log`));
+    for (const output of [child.stdout, child.stderr]) output.pipe(kept, { end: false });
+    child.on('close', () => kept.end());
+  }
   // The script's own list of failures comes last and repeats what ava said.
   let repeated = false;
   createInterface({ input: child.stdout }).on('line', (line) => {
@@ -74,11 +84,16 @@ function readArguments() {
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
-      options: { times: { type: 'string', default: '10' }, load: { type: 'string', default: '2' } },
+      options: {
+        times: { type: 'string', default: '10' },
+        load: { type: 'string', default: '2' },
+        keep: { type: 'string' },
+      },
     });
     return {
       times: numberOf('--times', values.times, 1, 1_000),
       load: numberOf('--load', values.load, 0, 64),
+      keep: values.keep,
       places: positionals.length > 0 ? positionals : ['dist/test'],
     };
   } catch (error) {
