@@ -78,6 +78,8 @@ export interface KeyView extends KeyLimits {
   readonly role: Role;
   /** The effective rate: never above the plan's current maximum. */
   readonly requestsPerMinute: number;
+  /** Its model work over its life; null sets no limit. */
+  readonly quotaLimit: number | null;
   readonly tier: Tier;
   readonly expiresAt: Date | null;
   readonly lastUsedAt: Date | null;
@@ -156,6 +158,7 @@ export class KeyAdministration {
         apiKey: made.apiKey,
         status: 'active',
         requestsPerMinute: rpm,
+        quotaLimit: row.quotaLimit,
         tier: tierOf(rpm),
         lastUsedAt: null,
         totalRequests: 0,
@@ -331,6 +334,7 @@ export class KeyAdministration {
       status: statusOf(row, this.#time.wallMs()),
       role: row.role,
       requestsPerMinute: rpm,
+      quotaLimit: row.quota_limit,
       tier: tierOf(rpm),
       expiresAt: row.expires_at,
       lastUsedAt: row.last_used_at,

@@ -24,6 +24,7 @@ const keyRow = z.object({
   suffix: z.string(),
   role: z.enum(roles),
   rate_limit_per_minute: z.number(),
+  quota_limit: z.number().nullable(),
   allowed_models: z.array(z.string()).nullable(),
   allowed_ips: z.array(z.string()).nullable(),
   budget: budgetShape.nullable(),
@@ -66,7 +67,7 @@ export interface NewKeyRow {
 
 /** Lists as JSON, which is read many times faster than PostgreSQL's text of an array. */
 const columns = sql.fragment`
-  k.id, k.name, k.description, k.prefix, k.suffix, k.role, k.rate_limit_per_minute,
+  k.id, k.name, k.description, k.prefix, k.suffix, k.role, k.rate_limit_per_minute, k.quota_limit,
   to_jsonb(k.allowed_models) as allowed_models, to_jsonb(k.allowed_ips) as allowed_ips, k.budget,
   to_jsonb(k.origins) as origins, to_jsonb(k.agent_ids) as agent_ids, k.created_by, k.created_at, k.expires_at, k.revoked_at,
   u.total_requests, u.last_used_at`;

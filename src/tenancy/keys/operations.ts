@@ -138,9 +138,11 @@ function limitsOf({ budget, allowedModels, allowedIps, publicUse }: Omit<KeyView
 function detailOf(key: KeyView & { readonly tenantName: string }, tenantId: string) {
   return {
     ...summaryOf(key),
-    ...(key.description !== null && { description: key.description }),
+    description: key.description,
+    quotaLimit: key.quotaLimit,
     calculated_tier: key.tier,
     expires_at: key.expiresAt?.toISOString() ?? null,
+    last_used_at: key.lastUsedAt?.toISOString() ?? null,
     total_requests: key.totalRequests,
     tenant: { id: tenantId, name: key.tenantName },
   };

@@ -167,13 +167,18 @@ test('a key shows its detail with its tenant, and unknown and foreign ids get 40
       status: 'active',
       role: 'editor',
       rate_limit_per_minute: 40,
+      description: null,
+      quotaLimit: null,
       created_by: { id: idOfUser('admin:someone'), name: 'admin:someone' },
       calculated_tier: 'basic',
       expires_at: null,
+      last_used_at: null,
       total_requests: 0,
       tenant: { id: scope.tenantId, name: 'Troupers' },
     },
   });
+  const bounded = await newKey(node, scope, { quotaLimit: 9 });
+  t.like((await admin('GET', `/api/keys/${bounded.id}`)).body, { data: { quotaLimit: 9 } });
   const stranger = (await newTenant()).admin;
   for (const [asked, ask] of [
     [id, stranger],
