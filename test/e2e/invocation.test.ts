@@ -83,6 +83,17 @@ test("an integration's declarations take effect, are stored without secrets, and
   const session = String(seen.event('metadata')['session_id']);
 
   const { json: history } = await client.call('GET', `/api/v1/sessions/${session}/messages`, { key });
+  t.deepEqual(Object.keys(history.data[0]).toSorted(), [
+    'attachments',
+    'author',
+    'content',
+    'created_at',
+    'declared_context',
+    'execution_id',
+    'id',
+    'metadata',
+    'role',
+  ]);
   t.deepEqual(history.data[0].declared_context, { city: 'Lima', api_key: '[REDACTED]', _case: 7 });
   const found = await client.call('GET', '/api/v1/executions?trace_id=tr-1', { key });
   t.is(found.json.count, 1);

@@ -12,6 +12,7 @@ import {
   sumOf,
 } from '../support/clients/direct-calls.js';
 import { eventually } from '../support/clocks/eventually.js';
+import { eventOf, startConversations } from '../support/servers/conversations.js';
 import { operatorToken, startTestNode } from '../support/servers/node.js';
 import { OpenAiServer } from '../support/servers/vendors/openai-server.js';
 import { servedTime } from '../support/clocks/served-time.js';
@@ -48,6 +49,13 @@ test.serial("a vendor's failure is reported with its reason and without a secret
   t.is(refused.json.details.provider, 'openai');
   t.regex(refused.json.details.original_error, /no such thing/);
   t.false(refused.text.includes(platformKey));
+  const talk = await startConversations(node, economical);
+  server.script({ status: 400, message: `no such thing, Bearer ${platformKey}` });
+  const turn = await talk.say('hello');
+  const details = eventOf(turn, 'error')?.['details'];
+  t.deepEqual(details, refused.json.details);
+  const { data: execution } = await talk.get(`/api/v1/executions/${turn.executionId}`);
+  t.deepEqual(execution.error.details, details);
   server.script({ status: 503, headers: { 'retry-after': '30' } }, { status: 503 });
   const away = await ask(node, { model: economical, stream: true });
   t.is(away.status, 503);
@@ -56,7 +64,7 @@ test.serial("a vendor's failure is reported with its reason and without a secret
   server.script({ garbage: 'not json' }, { garbage: '{' });
   t.is((await ask(node, { model: economical })).status, 502);
   const { rows, counted } = await booksOf(node);
-  t.true(rows.length >= 4);
+  t.true(rows.length >= 5);
   t.true(rows.every(({ outcome }) => outcome === 'failed'));
   t.is(counted, 0);
 });

@@ -189,7 +189,7 @@ export class SessionTurns implements TurnPort {
       content: row.output ?? '',
       totalTokens: row.usage?.total_tokens ?? 0,
       latencyMs: row.latency_ms ?? 0,
-      error: row.error ?? undefined,
+      error: row.error === null ? undefined : { code: row.error.code, message: row.error.message },
     };
   }
 }

@@ -1,6 +1,7 @@
 import { doneEvent, type StreamEvent } from '../invocation/index.js';
 import type { ReadExecution } from './reads.store.js';
 import { metadataOf } from './live-turn.js';
+import { errorEvent } from './turn-end.js';
 import { endsOfLog, type EventText, placeAfter, textOf } from './turn-log.js';
 
 /** The last events of a turn whose log has been deleted, rebuilt from the execution: those after the given one. */
@@ -16,7 +17,7 @@ export function finishedEvents(execution: ReadExecution, after: number): readonl
   );
   const hasAnswer = outcome === 'COMPLETED' || (execution.output ?? '') !== '';
   const last: readonly StreamEvent[] = [
-    ...(execution.error === null ? [] : [{ type: 'error' as const, ...execution.error }]),
+    ...(execution.error === null ? [] : [errorEvent(execution.error)]),
     // Text that a change of the control mode retracted is not shown later either.
     ...(hasAnswer && outcome !== 'SUSPENDED'
       ? [{ type: 'response' as const, content: execution.output ?? '', ...blocks, ...parsed }]

@@ -259,7 +259,13 @@ const executionRow = z.object({
   first_token_ms: z.number().nullable(),
   tool_calls: z.number(),
   timeout_clock: z.enum(['turn', 'first_signal', 'idle', 'call']).nullable(),
-  error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  error: z
+    .object({
+      code: z.string(),
+      message: z.string(),
+      details: z.record(z.string(), z.unknown()).optional(),
+    })
+    .nullable(),
   delivery_status: z.enum(deliveryStatuses),
   output: z.string().nullable(),
   parsed: z.unknown(),

@@ -161,9 +161,20 @@ export const messageShape = named(
 );
 
 export function messageAnswer(message: ReadMessage): z.output<typeof messageShape> {
-  const { number: _, created_at, declared_context: declared, ...rest } = message;
+  const { id, role, author, content, attachments, metadata, execution_id, created_at } = message;
+  const declared = message.declared_context;
   const isEmpty = declared === null || Object.keys(declared).length === 0;
-  return { ...rest, declared_context: isEmpty ? null : declared, created_at: created_at.toISOString() };
+  return {
+    id,
+    role,
+    author,
+    content,
+    attachments,
+    declared_context: isEmpty ? null : declared,
+    metadata,
+    execution_id,
+    created_at: created_at.toISOString(),
+  };
 }
 
 const usageShape = named(
@@ -197,7 +208,13 @@ export const executionShape = named(
     latency_ms: z.int().nullable(),
     timed_out: z.boolean(),
     timeout_clock: z.enum(['turn', 'first_signal', 'idle', 'call']).nullable(),
-    error: z.object({ code: z.string(), message: z.string() }).nullable(),
+    error: z
+      .object({
+        code: z.string(),
+        message: z.string(),
+        details: z.record(z.string(), z.unknown()).optional(),
+      })
+      .nullable(),
     delivery_status: z.enum(deliveryStatuses),
     started_at: moment.nullable(),
     finished_at: moment.nullable(),

@@ -2,7 +2,7 @@ import type { AttachmentRef } from '../attachments/index.js';
 import type { ConsumerTouch, FactsRow } from '../consumers/index.js';
 import type { Author, FlatObject, Outcome, TurnUsage } from '../invocation/index.js';
 import type { RealtimeEventRow } from '../realtime/index.js';
-import type { QuickReplies, Wait } from '../turns/index.js';
+import type { QuickReplies, TurnError, Wait } from '../turns/index.js';
 import type { GivenResponseFormat } from '../../models/response-format/index.js';
 import type { OpenedRow } from '../../models/usage/index.js';
 
@@ -135,7 +135,7 @@ export interface ExecutionRow {
   readonly first_token_ms: number | null;
   readonly tool_calls: number;
   readonly timeout_clock: string | null;
-  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly error: TurnError | null;
   readonly created_at: string;
   readonly started_at: string | null;
   readonly finished_at: string | null;

@@ -2,7 +2,7 @@
 import { doneEvent, type Outcome, type StreamEvent, type TurnUsage } from '../invocation/index.js';
 import type { ErrorCode } from '../../kernel/errors.js';
 import { inputTokens, outputTokens, zeroUsage } from '../../llm/index.js';
-import { tokensOf, type TurnEnd } from '../turns/index.js';
+import { tokensOf, type TurnEnd, type TurnError } from '../turns/index.js';
 import type { LiveTurn } from './live-turn.js';
 import type { ExecutionRow, ExecutionStatus, LogRow } from './rows.js';
 import { compact, type LoggedEvent } from './turn-log.js';
@@ -16,7 +16,7 @@ export function lastEvents(
   muted: boolean,
 ): readonly StreamEvent[] {
   const events: StreamEvent[] = [];
-  if (end.error !== undefined) events.push({ type: 'error', ...end.error });
+  if (end.error !== undefined) events.push(errorEvent(end.error));
   const hasAnswer = end.outcome === 'COMPLETED' || end.content !== '';
   // Whoever took the session over gets no text of the agent afterwards.
   if (hasAnswer && !muted && end.outcome !== 'SUSPENDED') {
@@ -37,6 +37,10 @@ export function lastEvents(
   const ids = { session_id: session_id ?? '', execution_id: id };
   events.push(doneEvent(ids, end.outcome, end.timeoutClock));
   return events;
+}
+
+export function errorEvent({ code, message, details }: TurnError): StreamEvent {
+  return { type: 'error', code, message, ...(details !== undefined && { details }) };
 }
 
 const statusOf: Readonly<Record<Outcome, ExecutionStatus>> = {

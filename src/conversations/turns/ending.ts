@@ -1,5 +1,5 @@
 import { PlatformError } from '../../kernel/errors.js';
-import { storableText } from '../../kernel/storable-text.js';
+import { storableText, storableValue } from '../../kernel/storable-text.js';
 import { TurnParked } from './approvals.js';
 import { TurnInterrupted, TurnLost } from './interruption.js';
 import type { ModelClock, QuickReplies, TurnEnd } from './turn.js';
@@ -54,7 +54,21 @@ function failureOf(error: unknown, { refusalOf, report }: TurnWork['parts']): En
   }
   const clock = clockOf(refusal);
   if (clock !== undefined) return { outcome: 'TIMEOUT', timeoutClock: clock };
-  return { outcome: 'FAILED', error: { code: refusal.code, message: storableText(refusal.message) } };
+  const { code, message, details } = refusal;
+  return {
+    outcome: 'FAILED',
+    error: {
+      code,
+      message: storableText(message),
+      ...(details !== undefined && { details: storableDetails(details) }),
+    },
+  };
+}
+
+function storableDetails(details: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(details).map(([name, value]) => [storableText(name), storableValue(value)]),
+  );
 }
 
 const clocks: readonly ModelClock[] = ['turn', 'first_signal', 'idle', 'call'];

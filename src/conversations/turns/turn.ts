@@ -213,5 +213,13 @@ export interface TurnEnd {
   readonly firstTokenMs: number | null;
   readonly toolCalls: number;
   readonly timeoutClock?: ModelClock;
-  readonly error?: { readonly code: string; readonly message: string };
+  readonly error?: TurnError;
+}
+
+/** Why a turn failed, as its stream and its execution tell. */
+export interface TurnError {
+  readonly code: string;
+  readonly message: string;
+  /** For an error of another service: which one, and what it answered. */
+  readonly details?: Readonly<Record<string, unknown>> | undefined;
 }

@@ -194,7 +194,10 @@ test.serial("a refused or failing model ends the turn as failed, with the platfo
   t.is(unknown.steps[0]?.state, 'failed');
   openai.script({ status: 400, message: 'no good' });
   const failed = await bench.turns.run(bench.start(agentOf({ llm: gpt }), 'x'), new RecordingPorts());
-  t.like(failed, { outcome: 'FAILED', error: { code: 'provider_error' } });
+  t.like(failed, {
+    outcome: 'FAILED',
+    error: { code: 'provider_error', details: { provider: 'openai', original_error: 'no good' } },
+  });
   openai.script({ pieces: ['some ', 'text'], failAfter: 1 });
   const ports = new RecordingPorts();
   const half = await bench.turns.run(bench.start(agentOf({ llm: gpt }), 'x'), ports);
