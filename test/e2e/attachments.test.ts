@@ -142,6 +142,8 @@ test.serial('bad attachments are refused, and nothing is asked, booked or stored
       'attachments.0.url',
     ],
     [{ attachments: [] }, 400, 'VALIDATION_ERROR', 'message'],
+    [{ message: 'x'.repeat(4 * 1024 * 1024) }, 413, 'payload_too_large', ''],
+    [{ message: 'x', context: { y: 'x'.repeat(4 * 1024 * 1024) } }, 413, 'payload_too_large', ''],
     [
       { attachments: [image, { type: 'file', data: Buffer.alloc(5 * 1024 * 1024 + 1).toString('base64') }] },
       413,

@@ -29,6 +29,8 @@ import type { Sessions } from './sessions.js';
 const chatDeadlineMs = 150_000;
 /** Room for attachments. */
 const bodyBytesMax = 20 * 1024 * 1024;
+/** What of it may be no attachment. */
+const textBytesMax = 4 * 1024 * 1024;
 
 const eventsDescription =
   'Server-sent events, each with `id`, `event` and `data`: `metadata` first, then `status`, `phase`, `tool`, `approval`, ' +
@@ -77,7 +79,7 @@ export function streamOperations(parts: StreamOperationParts): readonly Operatio
       params: agentParams,
       query: disconnectQuery,
       body: z.unknown(),
-      bodyRules: { maxBytes: bodyBytesMax, prototypeNames: 'pass' },
+      bodyRules: { maxBytes: bodyBytesMax, textBytesMax, prototypeNames: 'pass' },
       output: turnEventShape,
       contentType: 'text/event-stream',
       shown: { body: turnRequestShape, bodyExample: turnRequestExample, ...stream },

@@ -11,7 +11,7 @@ const cursorCharactersMax = 200;
 export const pageQuery = z.object({
   limit: z
     .string()
-    .regex(/^\d+$/, 'must be a whole number')
+    .regex(/^\d+$/, 'must be a whole number of at least 1')
     .transform(Number)
     .refine((limit) => limit >= 1, 'must be at least 1')
     .transform((limit) => Math.min(limit, limitMax))

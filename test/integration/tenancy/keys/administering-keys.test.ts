@@ -151,6 +151,7 @@ test('a list in pages contains every key once, and refuses foreign cursors', asy
     t.is(answer.status, 400, query);
     t.is(answer.body['error'], 'invalid_input', query);
   }
+  t.regex(String((await admin('GET', '/api/keys?limit=-1')).body['message']), /at least 1/);
 });
 
 test('a key shows its detail with its tenant, and unknown and foreign ids get 404', async (t) => {
