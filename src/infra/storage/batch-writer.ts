@@ -122,7 +122,7 @@ export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
       this.#waiting.push(share ?? '', entry);
       this.#open.add(entry);
       this.#openBytes += bytes;
-      this.#deadline ??= this.#time.after(this.#limits.deadlineMs, () => this.#endOverdue());
+      this.#deadline ??= this.#deadlineIn(this.#limits.deadlineMs);
       this.#askToFlush();
     });
   }
@@ -265,13 +265,22 @@ export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
     else this.#openOf.delete(share);
   }
 
+  /**
+   * Ends what is overdue after the current events of the loop: timers come before what connections have received, so a
+   * process that stood still would give up rows whose answers are there.
+   */
+  #deadlineIn(delayMs: number): Timer {
+    return this.#time.after(delayMs, () => this.#time.soon(() => this.#endOverdue()));
+  }
+
   /** The deadline also applies to waiting rows, and to rows on a connection that no longer responds. */
   #endOverdue(): void {
+    this.#deadline?.cancel();
     this.#deadline = undefined;
     const now = this.#time.monotonicMs();
     for (const entry of this.#open) {
       if (entry.deadlineMs > now) {
-        this.#deadline = this.#time.after(entry.deadlineMs - now, () => this.#endOverdue());
+        this.#deadline = this.#deadlineIn(entry.deadlineMs - now);
         break;
       }
       const failure = entry.unknown ? 'outcome-unknown' : 'unavailable';

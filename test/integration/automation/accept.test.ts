@@ -2,10 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import pg from 'pg';
-import { systemRandom, systemTime } from '../../../cluster/index.js';
 import { z } from 'zod';
 import type { TenantScope } from '../../../src/kernel/tenant-scope.js';
-import { openBatchWriters, openStore, sql, type Store } from '../../../src/infra/storage/index.js';
+import { openStore, sql, type Store } from '../../../src/infra/storage/index.js';
 import {
   type AcceptedRow,
   type Acceptance,
@@ -16,6 +15,7 @@ import { insertFound } from '../../../src/automation/inbox/found-messages.store.
 import { mailTarget } from '../../../src/automation/mail/mail-target.js';
 import { insertTenant } from '../../support/builders/callers.js';
 import { databaseOfFile } from '../../support/database/database.js';
+import { openPatientWriters } from '../../support/database/patient-writers.js';
 
 const database = databaseOfFile(test);
 
@@ -53,7 +53,7 @@ async function takenOverSession(store: Store, scope: TenantScope): Promise<strin
 test('a single message is accepted like one of a batch', async (t) => {
   const owner = new pg.Client({ connectionString: database.url });
   await owner.connect();
-  const writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
+  const writers = openPatientWriters(database.url);
   database.atEnd(async () => {
     await writers.close();
     await owner.end();
@@ -85,7 +85,7 @@ test('a single message is accepted like one of a batch', async (t) => {
 });
 
 test('a single message that runs at once is accepted like one of a batch', async (t) => {
-  const writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
+  const writers = openPatientWriters(database.url);
   database.atEnd(() => writers.close());
   const inbox = writers.writer(acceptTarget);
   const where = { tenant_id: randomUUID(), trigger_id: randomUUID(), session_id: randomUUID() };
@@ -102,7 +102,7 @@ test('a single message that runs at once is accepted like one of a batch', async
 test('a message that runs is told whether older ones of its session run', async (t) => {
   const owner = new pg.Client({ connectionString: database.url });
   await owner.connect();
-  const writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
+  const writers = openPatientWriters(database.url);
   database.atEnd(async () => {
     await writers.close();
     await owner.end();
@@ -130,7 +130,7 @@ test('a message that runs is told whether older ones of its session run', async 
 });
 
 test('a message to a taken-over session is refused, alone and in a batch, and nothing is written', async (t) => {
-  const writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
+  const writers = openPatientWriters(database.url);
   const store = await openStore({ databaseUrl: database.url });
   database.atEnd(async () => {
     await writers.close();
@@ -158,7 +158,7 @@ test('a message to a taken-over session is refused, alone and in a batch, and no
 });
 
 test('messages of many kinds in one batch are answered as if they came one by one', async (t) => {
-  const writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
+  const writers = openPatientWriters(database.url);
   const store = await openStore({ databaseUrl: database.url });
   database.atEnd(async () => {
     await writers.close();
@@ -254,7 +254,7 @@ test('the older messages of a session are found by the index of sessions, by pla
 
 test('mails and found messages are told whether older ones of their session run too', async (t) => {
   const databaseUrl = database.url;
-  const writers = openBatchWriters({ databaseUrl, time: systemTime, random: systemRandom });
+  const writers = openPatientWriters(databaseUrl);
   const store = await openStore({ databaseUrl });
   database.atEnd(async () => {
     await writers.close();

@@ -1,7 +1,7 @@
 // What an erasure finds of messages that no execution has received, against a real PostgreSQL.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { systemRandom, systemTime } from '../../../cluster/index.js';
+import { systemTime } from '../../../cluster/index.js';
 import { acceptTarget } from '../../../src/automation/inbox/accept-target.js';
 import { type ForgetAccepted, forgetAccepted } from '../../../src/automation/inbox/erasure.js';
 import { flushTarget } from '../../../src/automation/inbox/flush-target.js';
@@ -9,17 +9,18 @@ import { messageRows } from '../../../src/automation/inbox/message-rows.js';
 import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
 import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { createSealer } from '../../../src/infra/sealing/index.js';
-import { openBatchWriters, openStore, sql, type Store } from '../../../src/infra/storage/index.js';
+import { type BatchWriters, openStore, sql, type Store } from '../../../src/infra/storage/index.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { insertTakenOver } from '../../support/builders/message-process.js';
 import { databaseOfFile } from '../../support/database/database.js';
+import { openPatientWriters } from '../../support/database/patient-writers.js';
 import { ownerView } from '../../support/database/owner-view.js';
 
 const database = databaseOfFile(test);
 const sealer = createSealer({ masterKey: Buffer.alloc(32, 1), random: systemPlatform.random });
 const seal = new MessageSealer(sealer);
 let store: Store;
-let writers: ReturnType<typeof openBatchWriters>;
+let writers: BatchWriters;
 
 /** An erasure whose waits are over at once. */
 function erasure(waits: number[] = [], reported: string[] = []): ForgetAccepted {
@@ -39,7 +40,7 @@ const forget = erasure();
 test.serial.before(async () => {
   const { url: databaseUrl } = database;
   store = await openStore({ databaseUrl, process: 'p1' });
-  writers = openBatchWriters({ databaseUrl, process: 'p1', time: systemTime, random: systemRandom });
+  writers = openPatientWriters(databaseUrl, 'p1');
   database.atEnd(async () => {
     await writers.close();
     await store.close();

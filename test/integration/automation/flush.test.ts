@@ -3,11 +3,10 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import pg from 'pg';
 import { ignoreIdleLosses } from '../../../src/infra/storage/pool.js';
-import { systemRandom, systemTime } from '../../../cluster/index.js';
+import { systemTime } from '../../../cluster/index.js';
 import {
   type BatchWriter,
   type BatchWriters,
-  openBatchWriters,
   openHotReads,
   openStore,
 } from '../../../src/infra/storage/index.js';
@@ -20,6 +19,7 @@ import {
 } from '../../../src/automation/inbox/accept-target.js';
 import { type Flushed, type FlushRow, flushTarget } from '../../../src/automation/inbox/flush-target.js';
 import { databaseOfFile } from '../../support/database/database.js';
+import { openPatientWriters } from '../../support/database/patient-writers.js';
 import { eventually } from '../../support/clocks/eventually.js';
 import { ownerView } from '../../support/database/owner-view.js';
 import { waitersFor } from '../../support/database/lock-waiters.js';
@@ -39,7 +39,7 @@ interface Place {
 test.serial.before(() => {
   owner = new pg.Pool({ connectionString: database.url });
   ignoreIdleLosses(owner);
-  writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
+  writers = openPatientWriters(database.url);
   database.atEnd(async () => {
     await writers.close();
     await owner.end();

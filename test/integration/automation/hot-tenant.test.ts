@@ -2,11 +2,11 @@
 // long another waits is counted in rows that are sent before its own, which no noise of the machine changes.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
-import { systemRandom, systemTime } from '../../../cluster/index.js';
-import { type BatchTarget, type BatchWriters, openBatchWriters } from '../../../src/infra/storage/index.js';
+import type { BatchTarget, BatchWriters } from '../../../src/infra/storage/index.js';
 import { type AcceptedRow, acceptTarget } from '../../../src/automation/inbox/accept-target.js';
 import { flushTarget } from '../../../src/automation/inbox/flush-target.js';
 import { databaseOfFile } from '../../support/database/database.js';
+import { openPatientWriters } from '../../support/database/patient-writers.js';
 import { countSentRows } from '../../support/database/sent-rows.js';
 
 const database = databaseOfFile(test);
@@ -19,7 +19,7 @@ const calmRows = 10;
 const waitMax = 2 * calmRows + rowsMax;
 
 test.serial.before(() => {
-  writers = openBatchWriters({ databaseUrl: database.url, time: systemTime, random: systemRandom });
+  writers = openPatientWriters(database.url);
   database.atEnd(() => writers.close());
 });
 

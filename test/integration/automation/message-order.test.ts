@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import type pg from 'pg';
-import { systemRandom, systemTime } from '../../../cluster/index.js';
+import { systemTime } from '../../../cluster/index.js';
 import { acceptTarget } from '../../../src/automation/inbox/accept-target.js';
 import { InboxRunner } from '../../../src/automation/inbox/inbox-runner.js';
 import { messageRows } from '../../../src/automation/inbox/message-rows.js';
@@ -10,18 +10,14 @@ import { MessageSealer } from '../../../src/automation/messages/message-payload.
 import type { TurnOrder, TurnOutcome } from '../../../src/automation/triggers/ports.js';
 import { systemPlatform } from '../../../src/infra/platform/index.js';
 import { createSealer } from '../../../src/infra/sealing/index.js';
-import {
-  type BatchWriters,
-  openBatchWriters,
-  openStore,
-  type Store,
-} from '../../../src/infra/storage/index.js';
+import { type BatchWriters, openStore, type Store } from '../../../src/infra/storage/index.js';
 import { PlatformError } from '../../../src/kernel/errors.js';
 import { type TenantScope, tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { liveTrigger } from '../../support/builders/live-trigger.js';
 import { insertTakenOver } from '../../support/builders/message-process.js';
 import { eventually } from '../../support/clocks/eventually.js';
 import { databaseOfFile } from '../../support/database/database.js';
+import { openPatientWriters } from '../../support/database/patient-writers.js';
 import { ownerView } from '../../support/database/owner-view.js';
 
 const database = databaseOfFile(test);
@@ -38,7 +34,7 @@ test.serial.before(async () => {
   const { url: databaseUrl } = database;
   owner = await ownerView(databaseUrl);
   for (const process of [`member-${randomUUID()}`, `member-${randomUUID()}`]) {
-    const writers = openBatchWriters({ databaseUrl, process, time: systemTime, random: systemRandom });
+    const writers = openPatientWriters(databaseUrl, process);
     processes.push({ store: await openStore({ databaseUrl, process }), writers });
   }
   database.atEnd(async () => {

@@ -255,6 +255,28 @@ test('a row not sent by its deadline fails as unavailable and may be retried', a
   proxy.mode = 'open';
 });
 
+test('a process that stands still past the deadline takes the answer that has come meanwhile', async (t) => {
+  const sizes: number[] = [];
+  const slow = counting(
+    {
+      ...notes,
+      name: 'slow',
+      text: 'select pg_sleep(0.2) where $1 = 1',
+      values: () => [1],
+      outcomes: () => ['inserted'],
+    },
+    sizes,
+  );
+  const writers = openWriters(t);
+  await writers.writer(notes).write(note(randomUUID())); // the connection stands
+  const writing = writers.writer(slow, { deadlineMs: 1_000 }).write(note(randomUUID()));
+  await eventually(() => sizes.length === 1, { what: 'the row is in a statement' });
+  // The statement leaves the process in the next turns of its loop.
+  for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
+  t.is(await writing, 'inserted');
+});
+
 test('a full writer refuses the next row at once', async (t) => {
   const tenant = randomUUID();
   const writer = openWriters(t).writer(notes, { depthMax: 10 });
