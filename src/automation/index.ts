@@ -265,6 +265,7 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
       buffers,
       turns: dependencies.turns,
       measures,
+      time,
     },
   });
   const retention = new Retention(dependencies);

@@ -119,6 +119,28 @@ for (const { gate, outcome, close } of gates) {
   });
 }
 
+for (const mode of ['sync', 'async']) {
+  test(`the ${mode} answer to a message for people comes when its execution is blocked`, async (t) => {
+    const node = await shared.tenant(t);
+    const trigger = await createTrigger(node, { ...perSender, execution: { mode } });
+    const send = (message: string) =>
+      node.client.call('POST', trigger.path, { body: { from: 'ada', message } });
+    await send('hi');
+    const begun = await eventually(async () => {
+      const [execution] = await executionsOf(node, trigger);
+      return execution?.['status'] === 'completed' && execution;
+    }, seldom);
+    const handoff = `/api/v1/sessions/${begun['session_id']}/handoff`;
+    t.is((await asOwner(node, 'POST', handoff, {})).status, 200);
+    // Not each of them is seen too early without the wait.
+    for (let sent = 0; sent < 10; sent += 1) {
+      t.is((await send(`message ${sent}`)).text, '<Response></Response>');
+      const [execution] = await executionsOf(node, trigger);
+      t.like(execution, { input_preview: `message ${sent}`, status: 'blocked', outcome: 'SUSPENDED' });
+    }
+  });
+}
+
 for (const [how, refuse] of [
   [
     'is denied',

@@ -139,9 +139,9 @@ export class InboxRunner {
     return this.#pacer.waitingCount >= waitingMax;
   }
 
-  /** Runs the message in the background. Its row has been written. */
-  begin(item: InboxMessage): void {
-    this.#ask({ item, readAtMs: this.#parts.time.monotonicMs() });
+  /** Runs the message in the background. Its row has been written. `onEnd` is not called if it ends elsewhere. */
+  begin(item: InboxMessage, onEnd?: () => void): void {
+    this.#ask({ item, readAtMs: this.#parts.time.monotonicMs(), onEnd });
   }
 
   #ask(waiting: WaitingMessage): void {
@@ -196,7 +196,11 @@ export class InboxRunner {
       onTaken?.();
       this.#lines.passed(item);
     };
-    await this.run(item, passed).then(passed, (error: unknown) => this.#afterFailure(waiting, error));
+    const ended = (): void => {
+      passed();
+      waiting.onEnd?.();
+    };
+    await this.run(item, passed).then(ended, (error: unknown) => this.#afterFailure(waiting, error));
   }
 
   /** The rest of its buffer follows in the order of acceptance: once the session has the turn, or refuses it. */
@@ -209,13 +213,13 @@ export class InboxRunner {
     if (read === 'behind') return this.#lookAgain(waiting);
     const { item, rest } = read;
     // Both are read again when they begin later.
-    const { readAtMs } = waiting;
+    const { readAtMs, onEnd } = waiting;
     // Its claim is renewed meanwhile.
     if (rest !== undefined) this.#retries.add(rest);
     const beginRest = (): void => {
       if (rest !== undefined && this.#retries.delete(rest)) this.#ask({ item: rest, readAtMs });
     };
-    await this.#runHere({ item, readAtMs }, beginRest);
+    await this.#runHere({ item, readAtMs, onEnd }, beginRest);
     beginRest();
   }
 

@@ -7,6 +7,8 @@ export interface WaitingMessage {
   readonly readAtMs: number;
   /** Of the last look for older messages of its session that are not here. */
   readonly pauseMs?: number;
+  /** Called once it has ended here. */
+  readonly onEnd?: (() => void) | undefined;
 }
 
 export interface SessionLinesParts {

@@ -1,3 +1,4 @@
+import { type Timers, within } from '../../../cluster/index.js';
 import type { Expressions } from '../../infra/expressions/index.js';
 import type { Store } from '../../infra/storage/index.js';
 import type { Quota } from '../../tenancy/quota/index.js';
@@ -20,7 +21,14 @@ export interface BlockedMessageParts {
   readonly runner: Pick<InboxRunner, 'begin'>;
   readonly expressions: Pick<Expressions, 'evaluate'>;
   readonly measures: Pick<TriggerMeasures, 'refused'>;
+  readonly time: Timers;
 }
+
+/**
+ * How long a sender waits until the session has recorded its message: mostly some milliseconds. Slack repeats what it got
+ * no answer to within three seconds.
+ */
+const recordedMs = 2_000;
 
 /** Records messages that a sender block stops, and answers them with nothing. */
 export class BlockedMessages {
@@ -37,15 +45,20 @@ export class BlockedMessages {
       : this.#recordExecution(message);
   }
 
-  /** The session records the message for people, without running its agent. The request was counted before. */
+  /**
+   * The session records the message for people, without running its agent. The request was counted before. Whoever reads
+   * the execution after the answer finds it blocked, unless the session takes long: its message is durable already.
+   */
   async keepForPeople(message: CheckedMessage): Promise<Rendered> {
-    const { rows, runner, measures } = this.#parts;
+    const { rows, runner, measures, time } = this.#parts;
     measures.refused('session');
     const work = payloadFrom(message);
     const wish = { state: 'running', answer: emptyTwiml, asks: false } as const;
     const { acceptance, row } = await rows.write(message, work, wish);
     if (acceptance.fate === 'accepted') {
-      runner.begin(inboxMessage(message, work, placeOf(row, acceptance)));
+      const item = inboxMessage(message, work, placeOf(row, acceptance));
+      const recorded = new Promise<void>((resolve) => runner.begin(item, resolve));
+      await within(time, recordedMs, recorded, () => undefined);
     }
     return emptyTwiml;
   }

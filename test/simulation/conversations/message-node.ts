@@ -182,6 +182,7 @@ export class MessageNode {
       rows,
       runner: this.#runner,
       measures,
+      time,
       senderBlocks,
       plainTexts,
       turns,

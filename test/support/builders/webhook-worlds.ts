@@ -172,8 +172,9 @@ export function partsIn(world: World): Parts {
     senderBlocks,
     quota,
     plainTexts: (_: unknown, text: string) => text,
+    time: systemTime,
     runner: {
-      begin: () => undefined,
+      begin: (_: unknown, onEnd?: () => void) => onEnd?.(),
       run: async () => ({ outcome: 'COMPLETED', content: 'hi', totalTokens: 1, latencyMs: 1 }),
     },
     buffers: { flushOpen: () => undefined, touched: () => undefined },
