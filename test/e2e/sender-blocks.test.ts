@@ -1,7 +1,7 @@
 // Sender blocks that take effect after acceptance: at the flush of the buffer, and before each delivery attempt.
 import test from 'ava';
 import { eventually } from '../support/clocks/eventually.js';
-import { type TenantNode } from '../support/servers/node.js';
+import { operatorToken, type TenantNode } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
 import { ownerView } from '../support/database/owner-view.js';
 import { answerJson, startToolServer } from '../support/servers/tool-servers.js';
@@ -140,6 +140,33 @@ for (const mode of ['sync', 'async']) {
     }
   });
 }
+
+test('a message for people needs neither a turn of its agent nor tokens', async (t) => {
+  const node = await shared.tenant(t);
+  const { agent_id: agent, tenant_id: tenant } = node.bootstrap;
+  const trigger = await createTrigger(node, perSender);
+  const send = (message: string) =>
+    node.client.call('POST', trigger.path, { body: { from: 'ada', message } });
+  t.is((await send('hi')).status, 200);
+  const [begun] = await executionsOf(node, trigger);
+  t.is((await asOwner(node, 'POST', `/api/v1/sessions/${begun?.['session_id']}/handoff`, {})).status, 200);
+  const publish = (config: object) => asOwner(node, 'POST', `/api/agents/${agent}/publish`, { config });
+  t.is((await publish({ rate_limit: 1 })).status, 200);
+  const kept = async (message: string) => {
+    t.is((await send(message)).text, '<Response></Response>');
+    const [execution] = await executionsOf(node, trigger);
+    t.like(execution, { input_preview: message, status: 'blocked', outcome: 'SUSPENDED' });
+  };
+  await kept('one');
+  await kept('two');
+  t.is((await publish({ rate_limit: 1_000 })).status, 200);
+  const plan = { plan: 'enterprise', settings: { monthly_tokens: 1 } };
+  await node.client.call('PATCH', `/api/tenants/${tenant}/plan`, { token: operatorToken, body: plan });
+  await kept('three');
+  const messages = await asOwner(node, 'GET', `/api/v1/sessions/${begun?.['session_id']}/messages`);
+  const texts = messages.json.data.map((one: { content: string }) => one.content);
+  for (const message of ['one', 'two', 'three']) t.true(texts.includes(message), message);
+});
 
 for (const [how, refuse] of [
   [

@@ -10,7 +10,7 @@ import { userPartOf } from '../../models/parts/index.js';
 import type { AttachmentOrder, TurnOrder, TurnOutcome, TurnPort } from '../triggers/ports.js';
 
 export interface SessionTurnsParts {
-  readonly sessions: Pick<Sessions, 'begin' | 'end'>;
+  readonly sessions: Pick<Sessions, 'begin' | 'end' | 'isTakenOver'>;
   readonly admission: Pick<AgentAdmission, 'admitUnasked' | 'tokenRefusal' | 'contentRefusal'>;
   readonly attachments: Pick<Attachments, 'read' | 'keep' | 'drop'>;
   readonly quota: Pick<Quota, 'admitTenantWork'>;
@@ -79,8 +79,13 @@ export class SessionTurns implements TurnPort {
 
   /** When a limit refuses the turn, the message stays in the inbox and is submitted again later. */
   async #admit(order: TurnOrder): Promise<void> {
-    const { admission, quota } = this.#parts;
-    await admission.admitUnasked(order, order.agentId);
+    const { admission, quota, sessions } = this.#parts;
+    try {
+      await admission.admitUnasked(order, order.agentId);
+    } catch (refusal) {
+      // A session that people took over records the message for them: no model runs, whatever is used up.
+      if (!(await sessions.isTakenOver(order.scope, order.sessionId))) throw refusal;
+    }
     if (order.isCounted) return;
     const { refusal } = await quota.admitTenantWork(order.scope, order.limits);
     if (refusal !== undefined) throw refusal;

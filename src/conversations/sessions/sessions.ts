@@ -167,6 +167,12 @@ export class Sessions {
     return found;
   }
 
+  /** Whether people have taken the session over; false if there is no such session. */
+  async isTakenOver(scope: TenantScope, id: string): Promise<boolean> {
+    const found = await this.#parts.store.inTenant(scope, (tx) => findSession(scope, tx, id));
+    return found !== null && found.control_mode !== 'engaged';
+  }
+
   async open(
     caller: TenantCaller,
     session: {
