@@ -26,6 +26,7 @@ import type { Snapshot } from './snapshot.js';
 import { SchemaTools } from './tools/schema-tools.js';
 import { Versions } from './versions.js';
 
+export { requireAllowedUser } from './allowed-users.js';
 export { seesDrafts } from './author.js';
 export { agentTopic, draftTopic } from './changes.js';
 export type { LiveAgent } from './live-agents.js';

@@ -1,6 +1,6 @@
 import { activeTraceparent } from '../../infra/diagnostics/index.js';
 import type { Ids } from '../../kernel/chance.js';
-import type { AgentsSubject } from '../../agents/index.js';
+import { type AgentsSubject, requireAllowedUser } from '../../agents/index.js';
 import type { TenantCaller } from '../../kernel/caller.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { authorFrom, continuesOwnSessionsOnly } from '../../conversations/invocation/index.js';
@@ -54,6 +54,7 @@ export class ManualRuns {
     const { stopped } = await readinessChecks(agents).take({ trigger });
     if (stopped !== undefined) throw errorOf(stopped.stop);
     const { parsed, agentId } = trigger;
+    await this.#requireAllowed(caller, agentId);
     const executionId = seed ?? this.#parts.ids.uuid();
     const turn = await runner.run({
       scope,
@@ -74,6 +75,14 @@ export class ManualRuns {
     });
     const ids = { triggerId: id, agentId, executionId };
     return syncAnswer({ scope, plainTexts }, responseSettings(parsed), ids, turn);
+  }
+
+  /** A user asks the agent in person; a key is an integration, as the sender of a webhook is. */
+  async #requireAllowed(caller: TenantCaller, agentId: string): Promise<void> {
+    if (caller.kind === 'key') return;
+    const agent = await this.#parts.agents.publishedAgent(caller.scope, agentId);
+    if (agent === undefined) throw new PlatformError('agent_not_found');
+    requireAllowedUser(agent, caller.userId);
   }
 }
 

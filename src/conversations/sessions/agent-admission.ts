@@ -1,6 +1,6 @@
 /** Checks whether an agent accepts a turn now: its state, its allowed users, its rate limit and its model. */
 import type { Reference, Time } from '../../../cluster/index.js';
-import type { AgentsSubject, RunnableAgent } from '../../agents/index.js';
+import { type AgentsSubject, requireAllowedUser, type RunnableAgent } from '../../agents/index.js';
 import { callSources, type ModelCalls } from '../../models/calls/index.js';
 import type { TenantCaller } from '../../kernel/caller.js';
 import { PlatformError, tooManyRequests } from '../../kernel/errors.js';
@@ -52,7 +52,7 @@ export class AgentAdmission {
 
   /**
    * The same for a turn of a trigger, which has no caller: only published agents, without a check of the allowed
-   * users.
+   * users. `ManualRuns` checks the user who runs a trigger by hand.
    */
   async admitUnasked(tenant: TenantWork, agentId: string): Promise<RunnableAgent> {
     const agent = await this.#parts.agents.runnableAgent(tenant.scope, agentId, 'member');
@@ -103,13 +103,7 @@ export class AgentAdmission {
   async agentFor(caller: TenantCaller, agentId: string): Promise<RunnableAgent> {
     const agent = await this.#parts.agents.runnableAgent(caller.scope, agentId, caller.role);
     if (agent === undefined) throw new PlatformError('agent_not_found');
-    const isListed = caller.kind !== 'key' && agent.allowedUsers.has(caller.userId);
-    if (agent.allowedUsers.size > 0 && !isListed) {
-      throw new PlatformError('insufficient_permissions', {
-        message:
-          'This agent is not available to this user. Ask an admin to add the user to its allowed users.',
-      });
-    }
+    requireAllowedUser(agent, caller.kind === 'key' ? undefined : caller.userId);
     return agent;
   }
 
