@@ -10,6 +10,7 @@ import { crossings, type Owned, ownersIn, type SqlFile } from './support/builder
 const openRelations: Readonly<Record<string, string>> = {
   'cluster/fencing/postgres/one-statement.ts': 'parts of the same statement',
   'src/agents/agents.store.ts': 'a fragment of the file',
+  'src/automation/databases/catalogue/count-rows.ts': 'a table of a database that a tenant configured',
   'src/automation/databases/catalogue/try-table.ts': 'a table of a database that a tenant configured',
   'src/automation/inbox/found-messages.store.ts': 'a part of the statement that contains it',
   'src/automation/messages/mail-threads.store.ts': 'a part of the statement that contains it',

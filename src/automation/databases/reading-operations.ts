@@ -164,7 +164,8 @@ function trialOperations(parts: ReadingParts): readonly Operation[] {
       audit: { exempt: 'a reading that changes nothing' },
       path: '/api/db/discover-postgres-schema',
       title: 'List the schemas, tables and views of a reachable database',
-      description: 'Read-only, within 10 seconds. Row counts are PostgreSQL’s estimates.',
+      description:
+        'Read-only, within 10 seconds. Rows are counted in small tables; other counts are PostgreSQL’s estimates.',
       access: tenantUser('databases:update'),
       body: givenDatabase,
       output: z.object({
@@ -185,7 +186,7 @@ function trialOperations(parts: ReadingParts): readonly Operation[] {
           target,
           asker,
           (connection, signal) =>
-            discover(connection, signal, new AllowedTables(body.allowed_tables ?? null)),
+            discover(connection, signal, time, new AllowedTables(body.allowed_tables ?? null)),
         );
         return {
           success: true,

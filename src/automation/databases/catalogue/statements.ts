@@ -1,3 +1,6 @@
+/** Tables with more rows keep PostgreSQL's estimate. */
+export const countedMax = 10_000;
+
 /** Tables, partitioned and foreign tables, views and materialized views; no system tables. */
 const visible = `
   c.relkind in ('r', 'p', 'f', 'v', 'm') and n.nspname <> 'information_schema' and n.nspname !~ '^pg_'
@@ -46,4 +49,19 @@ export const firstTableStatement = `
   join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   where ${visible}
   order by has_table_privilege(c.oid, 'select') and has_schema_privilege(n.oid, 'usage') desc, n.nspname, c.relname
+  limit $3::int`;
+
+/**
+ * Ordinary tables that this user may read and that seem small; PostgreSQL's two estimates may both be old. What row
+ * security hides is not counted, and its conditions may be slow.
+ */
+export const countableStatement = `
+  select n.nspname, c.relname
+  from pg_catalog.pg_class c
+  join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  where ${visible} and c.relkind = 'r'
+    and least(c.reltuples, pg_stat_get_live_tuples(c.oid)) <= ${countedMax}
+    and has_table_privilege(c.oid, 'select') and has_schema_privilege(n.oid, 'usage')
+    and not row_security_active(c.oid)
+  order by n.nspname, c.relname
   limit $3::int`;

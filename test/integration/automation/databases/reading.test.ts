@@ -1,4 +1,5 @@
 // Reading a tenant's database: schema, discovery, connection test, their bounds and permissions.
+import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { databaseOfFile } from '../../../support/database/database.js';
 import {
@@ -151,7 +152,7 @@ test('a test connects, measures the time and reads the first allowed table', asy
   t.deepEqual(await trial({ allowed_tables: null }), ['public.open_orders', true]);
 });
 
-test('discovery lists schemas, tables with stored row counts, and views, and reads no table', async (t) => {
+test('discovery lists schemas, tables with their row counts, and views, and waits for no lock', async (t) => {
   const { place, client } = await startShop(t);
   const person = bench.person(await bench.newTenant(), 'editor');
   const discover = (fields: object = {}) =>
@@ -185,6 +186,75 @@ test('discovery lists schemas, tables with stored row counts, and views, and rea
   await client.query('begin; lock table public.orders, stock.items, stock.moves in access exclusive mode');
   t.deepEqual((await discover()).body.schemas, body.schemas);
   await client.query('rollback');
+});
+
+test('discovery counts the rows of small tables, whatever PostgreSQL estimates', async (t) => {
+  const { place, client } = await startShop(t);
+  const person = bench.person(await bench.newTenant(), 'owner');
+  const counts = async (): Promise<Record<string, number>> => {
+    const { body } = await person.call('POST', '/api/db/discover-postgres-schema', place);
+    const tables: Table[] = body.schemas.flatMap(({ tables: own }: { tables: Table[] }) => own);
+    return Object.fromEntries(tables.map(({ full_name: name, row_count: rows }) => [name, rows]));
+  };
+  // The connection stays open, as that of a pool: PostgreSQL hears of its rows later.
+  await client.query(`
+    create schema "a ""b"" 'c'";
+    create table "a ""b"" 'c'"."d\\e.F" as select n from generate_series(1, 7) n;
+    insert into stock.items values ('nut', 0.03);
+    delete from public.orders;
+    create table stock.parent as select n from generate_series(1, 3) n;
+    create table stock.child (more int) inherits (stock.parent);
+    create table stock.many as select n from generate_series(1, 10050) n`);
+  const { 'stock.many': many, ...small } = await counts();
+  t.true(many === 10_001 || many === 10_050, 'PostgreSQL may have heard of its rows already');
+  t.deepEqual(small, {
+    [`a "b" 'c'.d\\e.F`]: 7,
+    'public.orders': 0,
+    'stock.child': 0,
+    'stock.items': 3,
+    'stock.moves': 40,
+    'stock.moves_2026': 40,
+    'stock.parent': 3,
+  });
+  await client.query('analyze stock.many; begin; lock table stock.items in access exclusive mode');
+  const beside = { 'stock.items': 2, 'stock.parent': 3, 'public.orders': 0, 'stock.many': 10_050 };
+  t.like(await counts(), beside, 'a locked table keeps its estimate, the others are counted');
+  await client.query('rollback');
+});
+
+test('discovery counts no table that its user may not read, or reads only in part', async (t) => {
+  const { place, client } = await startShop(t);
+  const reader = `troupe_test_${randomUUID().replaceAll('-', '_')}`;
+  await client.query(`
+    create role ${reader} login password 'open sesame';
+    grant usage on schema stock to ${reader};
+    create table stock.shown as select n from generate_series(1, 5) n;
+    create table stock.partly as select 1 as n;
+    create table stock.hidden as select 1 as n;
+    analyze stock.partly, stock.hidden;
+    insert into stock.partly values (2), (3);
+    insert into stock.hidden values (2), (3);
+    alter table stock.partly enable row level security;
+    grant select on stock.shown, stock.partly to ${reader}`);
+  t.teardown(async () => {
+    await client.query(`drop schema stock cascade; drop role ${reader}`);
+  });
+  const person = bench.person(await bench.newTenant(), 'owner');
+  const { body, text } = await person.call('POST', '/api/db/discover-postgres-schema', {
+    ...place,
+    username: reader,
+    password: 'open sesame',
+    allowed_tables: ['stock.shown', 'stock.partly', 'stock.hidden'],
+  });
+  t.deepEqual(
+    body.schemas?.[0]?.tables.map(({ name, row_count: rows }: Table) => [name, rows]),
+    [
+      ['hidden', 1],
+      ['partly', 1],
+      ['shown', 5],
+    ],
+    text,
+  );
 });
 
 test('an unreachable database is a provider_error with the reason', async (t) => {
