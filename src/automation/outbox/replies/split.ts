@@ -35,7 +35,7 @@ function unsplit(text: string, lengthMax: number): SplitAnswer {
 }
 
 function shortened(text: string, lengthMax: number): string {
-  return cutText(text, lengthMax - ellipsis.length).trimEnd() + ellipsis;
+  return cutPiece(text, lengthMax - ellipsis.length).trimEnd() + ellipsis;
 }
 
 /** The number of pieces decides how long their prefixes are, and so how much text fits. */
@@ -58,86 +58,122 @@ function piecesOf(
 ): string[] {
   // One more piece than may be sent shows that text is dropped; the rest of a huge answer is not scanned.
   const whole = cutText(text, size * (max_chunks + 1) * 2);
-  const parts =
-    strategy === 'length'
-      ? hardParts(whole, size)
-      : strategy === 'sentence'
-        ? sentencesOf(whole, size)
-        : paragraphsOf(whole, size);
-  if (strategy === 'length') return parts;
+  if (strategy === 'length') return hardParts(whole, size);
+  const parts = strategy === 'sentence' ? sentencesOf(whole, size) : paragraphsOf(whole, size);
   const groups = regrouped(parts, size);
   // A text of nothing but white space.
   return groups.length > 0 ? groups : [cutText(whole, size)];
 }
 
 /** Each part includes the white space after it, so that joining the parts restores the text. */
-function paragraphsOf(text: string, size: number): string[] {
+function* paragraphsOf(text: string, size: number): Generator<string> {
   const ends = [...text.matchAll(/\n[ \t\r]*\n\s*/g)].map(({ index, 0: gap }) => index + gap.length);
-  const parts = [...ends, text.length].map((end, index) => text.slice(ends[index - 1] ?? 0, end));
-  return parts.flatMap((part) => (part.trimEnd().length <= size ? [part] : sentencesOf(part, size)));
+  let start = 0;
+  for (const end of [...ends, text.length]) {
+    const part = text.slice(start, end);
+    if (part.trimEnd().length <= size) yield part;
+    else yield* sentencesOf(part, size);
+    start = end;
+  }
 }
 
 const sentences = new Intl.Segmenter('und', { granularity: 'sentence' });
 const words = new Intl.Segmenter('und', { granularity: 'word' });
+const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
-function sentencesOf(text: string, size: number): string[] {
-  return [...segmentsOf(sentences, text, size)].flatMap((segment) =>
-    segment.trimEnd().length <= size ? [segment] : wordsOf(segment, size),
-  );
+/**
+ * Base64, addresses and tokens: the signs in them end no words. The character beside another script is left out, since
+ * a mark may belong to it.
+ */
+const unbroken = /(?<!\P{ASCII})[!-~]+(?!\P{ASCII})/gu;
+
+/** An unbroken run that no piece can hold is a part by itself. */
+function* sentencesOf(text: string, size: number): Generator<string> {
+  let start = 0;
+  for (const { index, 0: run } of text.matchAll(unbroken)) {
+    if (run.length <= size) continue;
+    yield* sentencesWithin(text.slice(start, index), size);
+    yield run;
+    start = index + run.length;
+  }
+  yield* sentencesWithin(text.slice(start), size);
 }
 
-function wordsOf(text: string, size: number): string[] {
-  return [...segmentsOf(words, text, size)].flatMap((segment) =>
-    segment.length <= size ? [segment] : hardParts(segment, size),
-  );
+function* sentencesWithin(text: string, size: number): Generator<string> {
+  for (const segment of segmentsOf(sentences, text)) {
+    if (segment.trimEnd().length <= size) yield segment;
+    else yield* segmentsOf(words, segment);
+  }
 }
 
 /** Each segment of Intl.Segmenter holds a copy of the whole text: 100,000 characters would need gigabytes. */
 const windowChars = 256;
 
-/** Segments a text window by window. A segment longer than `size` may come in parts. */
-function* segmentsOf(segmenter: Intl.Segmenter, text: string, size: number): Generator<string> {
-  let width = windowChars;
+/** Segments a text window by window. */
+function* segmentsOf(segmenter: Intl.Segmenter, text: string): Generator<string> {
   for (let start = 0; start < text.length;) {
-    const window = cutText(text.slice(start), width);
+    const window = cutText(text.slice(start), windowChars);
     const isLast = start + window.length === text.length;
     const found = Array.from(segmenter.segment(window), ({ segment }) => segment);
-    if (!isLast && found.length === 1 && width <= size) {
-      width *= 2;
-      continue;
-    }
     // The last segment may continue in the next window.
-    const whole = isLast ? found : found.length === 1 ? [wholeWords(window)] : found.slice(0, -1);
+    const whole = isLast
+      ? found
+      : found.length > 1
+        ? found.slice(0, -1)
+        : [longSegment(segmenter, text.slice(start))];
     yield* whole;
     start += whole.reduce((sum, segment) => sum + segment.length, 0);
-    width = windowChars;
   }
 }
 
-function wholeWords(text: string): string {
-  const space = text.lastIndexOf(' ');
-  return space === -1 ? text : text.slice(0, space + 1);
+/** The first segment, which is longer than a window. The width doubles, so that the time stays linear. */
+function longSegment(segmenter: Intl.Segmenter, text: string): string {
+  for (let width = windowChars * 2; width < text.length; width *= 2) {
+    const length = segmenter.segment(text.slice(0, width)).containing(0)?.segment.length ?? width;
+    if (length < width - 1) return text.slice(0, length);
+  }
+  return segmenter.segment(text).containing(0)?.segment ?? text;
 }
 
 function hardParts(text: string, size: number): string[] {
   const parts: string[] = [];
   for (let start = 0; start < text.length; start += parts.at(-1)?.length ?? text.length) {
-    parts.push(cutText(text.slice(start), size));
+    parts.push(cutPiece(text.slice(start), size));
   }
   return parts;
 }
 
-function regrouped(parts: readonly string[], size: number): string[] {
+/** Joins parts to pieces. A part that no piece can hold is cut anyway: its head fills the piece before it. */
+function regrouped(parts: Iterable<string>, size: number): string[] {
   const groups: string[] = [];
   let group = '';
   for (const part of parts) {
-    const isLonger = group.length + part.length > size;
-    if (group !== '' && isLonger && (group + part).trimEnd().length > size) {
+    const length = part.trimEnd().length;
+    if (length === 0 || group.length + length <= size) {
+      group = group === '' ? part.trimStart() : group + part;
+    } else if (length <= size) {
       groups.push(group.trimEnd());
-      group = '';
+      group = part.trimStart();
+    } else {
+      const head = cutCharacters(part, size - group.length);
+      groups.push((group + head).trimEnd(), ...hardParts(part.slice(head.length), size));
+      group = groups.pop() ?? '';
     }
-    group = group === '' ? part.replace(/^\s+/, '') : group + part;
   }
   groups.push(group.trimEnd());
   return groups.filter((one) => one !== '');
+}
+
+/** As `cutCharacters`, but cuts inside the first character if it is longer than the piece. */
+function cutPiece(text: string, lengthMax: number): string {
+  return cutCharacters(text, lengthMax) || cutText(text, lengthMax);
+}
+
+/** The beginning of the text with whole characters as people see them. */
+function cutCharacters(text: string, lengthMax: number): string {
+  if (text.length <= lengthMax) return text;
+  if (lengthMax <= 0) return '';
+  // Whether a character ends here depends on the next code point.
+  const around = graphemes.segment(text.slice(0, lengthMax + 2));
+  return text.slice(0, around.containing(lengthMax)?.index ?? lengthMax);
 }
