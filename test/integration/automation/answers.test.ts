@@ -70,6 +70,21 @@ test('markdown becomes readable plain text', (t) => {
   t.is(plainText(`${'> '.repeat(2_000)}deep`).includes('deep'), true);
 });
 
+test('tags of HTML are removed from plain text, and other words in angle brackets stay', (t) => {
+  for (const [markdown, plain] of [
+    ['Dear List<String> and <your-order-number>, see.', 'Dear List<String> and <your-order-number>, see.'],
+    ['Reply with <order number> to <address>.', 'Reply with <order number> to <address>.'],
+    ['<name>\nwrites **this**', '<name>\nwrites **this**'],
+    ['`code` & <tag>', 'code & <tag>'],
+    ['one <br>two <BR/>H<sub>2</sub>O, <a href="https://x.example">here</a>', 'one two H2O, here'],
+    ['<!-- hidden --><div>\n<p class="x">for <name></p>\n</div>', 'for <name>'],
+    ['<x-y z="1">kept</x-y> <img src=x onerror=alert(1)>gone', '<x-y z="1">kept</x-y> gone'],
+  ] as const)
+    t.is(plainText(markdown), plain);
+  const xml = renderSync('twiml', { ...result, text: plainText('Use <name> & <b>go</b>') });
+  t.is(xml.body, '<Response><Message>Use &lt;name&gt; &amp; go</Message></Response>');
+});
+
 test('the format determines the form of an answer', async (t) => {
   t.deepEqual(derivedTransform('twiml'), { strip_markdown: true, max_length: 4_096 });
   for (const format of ['raw', 'erp', 'slack', 'teams'] as const)

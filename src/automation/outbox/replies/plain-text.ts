@@ -96,6 +96,23 @@ function linked(text: string, href: string): string {
   return `${text} (${href})`;
 }
 
+/**
+ * The HTML that models write into Markdown. A name that people also write as a placeholder, as `<address>` or `<time>`,
+ * is not among them.
+ */
+const elements = new Set(
+  [
+    'a abbr b big br center code del dfn em font i ins kbd mark q s samp small span strike strong sub sup tt u wbr',
+    'blockquote dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 hr iframe img li ol p pre summary svg ul',
+    'body col colgroup head html script style table tbody td tfoot th thead tr',
+  ].flatMap((names) => names.split(' ')),
+);
+
+/** Removes tags, comments and declarations. Other words in angle brackets are text: `List<String>`, `<order-number>`. */
 function withoutTags(html: string): string {
-  return html.replaceAll(/<[^<>]*>/g, '').trim();
+  return html
+    .replaceAll(/<(?:[!?]|\/?([a-z][a-z\d-]*)(?=[\s/>]))[^<>]*>/gi, (tag: string, name?: string) =>
+      name === undefined || elements.has(name.toLowerCase()) ? '' : tag,
+    )
+    .trim();
 }
