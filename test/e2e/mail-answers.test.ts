@@ -85,3 +85,26 @@ test.serial('a mail with a callback is answered by both, once each', async (t) =
   t.is(json.data.length, 2);
   t.deepEqual(await answersOf(node, callbackOnly), []);
 });
+
+test.serial(
+  'a mail whose turn ends by time is answered in words, and its callback gets nothing',
+  async (t) => {
+    const node = await startMailNode(t);
+    const { agent_id: agent } = node.bootstrap;
+    await asOwner(node, 'PATCH', `/api/agents/${agent}`, { llm_config: { model: 'sim.lorem-2-8000' } });
+    await asOwner(node, 'POST', `/api/agents/${agent}/publish`, {});
+    const receiver = await startToolServer(t, (_request, response) => answerJson(response, {}));
+    const execution = { timeout_ms: 1_000, callback: { url: receiver.url } };
+    const trigger = await createTrigger(node, { execution }, 'email');
+    await sendMail(node.mailPort, { to: `${trigger.id}@hotel.example`, text: 'hello' });
+    const [answer] = await eventually(async () => {
+      const mails = await answersOf(node, trigger);
+      return mails.length > 0 && mails;
+    });
+    t.is(answer?.text?.trim(), 'The agent did not answer in time.');
+    // What goes to the callback is put into the outbox before the mail is.
+    const { json } = await asOwner(node, 'GET', `/api/v1/deliveries?trigger_id=${trigger.id}`);
+    t.is(json.data.length, 1);
+    t.deepEqual(receiver.heard, []);
+  },
+);

@@ -112,7 +112,8 @@ export class MessageCompletion {
       trigger !== undefined &&
       hasReplyRoute(trigger.parsed, work) &&
       !isAwaited(item, trigger.parsed) &&
-      (outgoingText(turn) !== '' || toldFailure(trigger.parsed, turn) !== undefined);
+      (outgoingText(turn, receiverOf(trigger.parsed, work)) !== '' ||
+        toldFailure(trigger.parsed, turn) !== undefined);
     const content = failureContent({ code: 'internal_error', message: reason }, work);
     const delivery = owes ? this.#forCallback(item, row.seq, { key, content, truncated: false }) : undefined;
     await rows.endUnsent(scope, { row, delivery, reason });
@@ -178,7 +179,7 @@ export class MessageCompletion {
     const byMail = hasMailRoute(parsed, work);
     if (byMail && parsed.config.execution.callback !== undefined)
       await this.#callbackBesideMail(item, parsed, turn);
-    const text = outgoingText(turn);
+    const text = outgoingText(turn, receiverOf(parsed, work));
     if (failure !== undefined && !byMail)
       return this.#reply(item, row.seq, failureContent(failure, work), false);
     if (text === '') return undefined;
@@ -198,7 +199,7 @@ export class MessageCompletion {
   async #callbackBesideMail(item: InboxMessage, parsed: TriggerConfig, turn: TurnOutcome): Promise<void> {
     const { scope, row, sessionId, work } = item;
     const failure = toldFailure(parsed, turn);
-    const text = outgoingText(turn);
+    const text = outgoingText(turn, 'callback');
     if (row === undefined || (failure === undefined && text === '')) return;
     const { content, truncated } =
       failure === undefined
@@ -324,6 +325,12 @@ function mayEndLater({ attempts }: InboxMessage, error: unknown): boolean {
 function unsentReason(error: unknown): string {
   const failure = error instanceof StoreError ? error.failure : 'internal error';
   return `The answer could not be put into the outbox (${failure}). Its execution has it. Report it to the operator.`;
+}
+
+/** Who gets the answer of a trigger: its callback takes the place of a channel, and stands beside a mail. */
+function receiverOf(parsed: TriggerConfig, work: InboxMessage['work']): 'callback' | 'sender' {
+  const isForCallback = parsed.config.execution.callback !== undefined && !hasMailRoute(parsed, work);
+  return isForCallback ? 'callback' : 'sender';
 }
 
 /** The failure of the turn, if the callback asks for failures. */

@@ -362,16 +362,19 @@ test('a callback is filled in from the answer and the mapped context', (t) => {
   t.is(callbackRequest(plain, { customer: '..' }, chunk), undefined);
 });
 
-test('a turn that ran out of time is answered to senders in words, and a failed one is not', (t) => {
+test('a timeout is told to people in words and to no callback, a failed turn to neither', (t) => {
   const turn = { content: '', totalTokens: 0, latencyMs: 1, error: undefined };
-  t.is(outgoingText({ ...turn, outcome: 'COMPLETED', content: 'done' }), 'done');
-  t.is(outgoingText({ ...turn, outcome: 'COMPLETED' }), '');
-  t.is(outgoingText({ ...turn, outcome: 'TIMEOUT', content: 'half of' }), 'half of');
-  t.is(outgoingText({ ...turn, outcome: 'TIMEOUT' }), 'The agent did not answer in time.');
-  t.is(outgoingText({ ...turn, outcome: 'COMPLETED', content: ' \n' }), '', 'white space is no answer');
-  t.is(outgoingText({ ...turn, outcome: 'TIMEOUT', content: ' \n' }), 'The agent did not answer in time.');
-  t.is(outgoingText({ ...turn, outcome: 'COMPLETED', content: ' done\n' }), ' done\n');
-  for (const outcome of ['FAILED', 'CANCELLED', 'BLOCKED', 'SUSPENDED'] as const) {
-    t.is(outgoingText({ ...turn, outcome, content: 'some of it' }), '');
+  for (const to of ['sender', 'callback'] as const) {
+    t.is(outgoingText({ ...turn, outcome: 'COMPLETED', content: 'done' }, to), 'done');
+    t.is(outgoingText({ ...turn, outcome: 'COMPLETED' }, to), '');
+    t.is(outgoingText({ ...turn, outcome: 'COMPLETED', content: ' \n' }, to), '', 'white space is no answer');
+    t.is(outgoingText({ ...turn, outcome: 'COMPLETED', content: ' done\n' }, to), ' done\n');
+    for (const outcome of ['FAILED', 'CANCELLED', 'BLOCKED', 'SUSPENDED'] as const)
+      t.is(outgoingText({ ...turn, outcome, content: 'some of it' }, to), '');
   }
+  const late = { ...turn, outcome: 'TIMEOUT' } as const;
+  t.is(outgoingText({ ...late, content: 'half of' }, 'sender'), 'half of');
+  t.is(outgoingText(late, 'sender'), 'The agent did not answer in time.');
+  t.is(outgoingText({ ...late, content: ' \n' }, 'sender'), 'The agent did not answer in time.');
+  for (const content of ['half of', '']) t.is(outgoingText({ ...late, content }, 'callback'), '');
 });

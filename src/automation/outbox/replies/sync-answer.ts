@@ -58,11 +58,13 @@ function syncText(
 }
 
 /**
- * The text to send by callback or channel; empty for nothing, which white space is too. A timeout is reported as the
- * answer text, as in sync mode. A failed turn has no answer: its execution records the failure.
+ * The text to send; empty for nothing, which white space is too. A sender who waits in a channel or for a mail reads of a
+ * timeout in words, as in sync mode. A callback gets answers only: it asks for failures with `send_failures`. A failed
+ * turn has no answer: its execution records the failure.
  */
-export function outgoingText(turn: TurnOutcome): string {
-  const text = turn.outcome === 'COMPLETED' || turn.outcome === 'TIMEOUT' ? textOf(turn) : '';
+export function outgoingText(turn: TurnOutcome, to: 'callback' | 'sender'): string {
+  const isSent = turn.outcome === 'COMPLETED' || (turn.outcome === 'TIMEOUT' && to === 'sender');
+  const text = isSent ? textOf(turn) : '';
   return text.trim() === '' ? '' : text;
 }
 
