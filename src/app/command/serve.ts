@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { linkProtectionOf, LinkProtectionError } from '../../infra/runtime/index.js';
 import type { ClusterConfig } from '../../../cluster/index.js';
 import { type Environment, readSettings } from '../../kernel/config/index.js';
+import type { NodeLimits } from '../node/node-environment.js';
 import { createLog } from '../../infra/diagnostics/index.js';
 import { type Command, CommandError } from './command.js';
 import { openDataFolder } from './data-folder.js';
@@ -15,6 +16,8 @@ export interface ServeParts {
   readonly drainMsMax?: number;
   /** Timings of the runtime. */
   readonly cluster?: Partial<ClusterConfig>;
+  /** Limits of the node, for a process that shares its cores with other work. */
+  readonly limits?: Partial<NodeLimits>;
 }
 
 /** The files of deploy/ have a process killed after 35 s. */
@@ -31,7 +34,7 @@ export const serveCommand: Command = { run: (_rest, environment) => serve(enviro
 /** Runs one node until it is told to stop, or loses its lease. */
 export async function serve(
   environment: Environment,
-  { drainMsMax = drainMsMaxDefault, cluster = {} }: ServeParts = {},
+  { drainMsMax = drainMsMaxDefault, cluster = {}, limits = {} }: ServeParts = {},
 ): Promise<void> {
   const settings = readSettings(environment, {
     required: ['databaseUrl', 'redisUrl', 'masterKey'],
@@ -57,8 +60,15 @@ export async function serve(
   const stopping = stopSignal();
   const drained = drainAsked();
   // Loaded last: it takes a second, and a fault of a setting or a service is reported without it.
-  const { startNode } = await import('../main.js');
-  const node = await startNode({ settings, nodeId, log, cluster, onLeaveAsked: drained.ask });
+  const { nodeLimits, startNode } = await import('../main.js');
+  const node = await startNode({
+    settings,
+    nodeId,
+    log,
+    cluster,
+    limits: { ...nodeLimits, ...limits },
+    onLeaveAsked: drained.ask,
+  });
   log.logger.info({ url: node.baseUrl }, 'serving');
   const lost = node.lost.then(() => 'lease lost' as const);
   const why = await Promise.race([stopping, drained.asked, lost]);

@@ -67,6 +67,8 @@ export const patientParts: ServeParts = {
     seizeSilenceMs: 4_000,
     linkSilenceMs: 6_000,
   },
+  // A late event loop is the machine's there, and a refusal for it no answer that a test waits for.
+  limits: { lagMsMax: 60_000 },
 };
 
 const patience = { timeoutMs: 90_000, everyMs: 50 };
