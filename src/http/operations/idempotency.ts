@@ -8,7 +8,7 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
  * - `made`: the first answer. The thing is made in one transaction, which also records it for the key (`recordAudit`
  *   does), so it is made once. An answer that was lost with its process is read again from the thing.
  * - `ids`: the first answer. The handler takes the ids of what it makes from `request.repeat.seed`, so making it again
- *   changes nothing.
+ *   changes nothing. Once a session or an execution of that id is deleted, the answer is forgotten and a repeat is 404.
  * - `turn`: the same turn, which the handler follows; its ids come from the seed.
  * - `answer`: the first answer. One request of the key runs at a time; if its process ends, a repeat runs anew.
  */

@@ -1,4 +1,4 @@
-import { invalidField, PlatformError } from '../../kernel/errors.js';
+import { type ErrorCode, invalidField, PlatformError } from '../../kernel/errors.js';
 import type { BegunRequest, IdempotencyRule, IdempotentRequests, NamedRequest } from './idempotency.js';
 import { answerFrom, keptFrom, keptFromError, keptStream } from './kept-answer.js';
 import type { Operation, OperationRequest } from './operation.js';
@@ -10,6 +10,13 @@ const printable = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
 
 type Held = Extract<BegunRequest, { readonly state: 'held' }>;
 type Rule = Exclude<IdempotencyRule, object>;
+
+const refusals: Readonly<Record<Rule, readonly ErrorCode[]>> = {
+  made: ['idempotency_key_reused', 'conflict'],
+  ids: ['idempotency_key_reused', 'conflict', 'not_found'],
+  turn: ['idempotency_key_reused', 'conflict', 'not_found'],
+  answer: ['idempotency_key_reused', 'conflict'],
+};
 
 /** The operations, of which those with a rule take `Idempotency-Key`. */
 export function idempotent(
@@ -23,7 +30,7 @@ export function idempotent(
     return {
       ...operation,
       headers: [...operation.headers, idempotencyHeader],
-      errors: [...new Set([...operation.errors, 'idempotency_key_reused' as const, 'conflict' as const])],
+      errors: [...new Set([...operation.errors, ...refusals[rule]])],
       handle: (request) => {
         const key = request.headers[idempotencyHeader] ?? '';
         if (key === '' || !('scope' in request.caller)) return operation.handle(request);
@@ -50,6 +57,13 @@ export function validKey(key: string, field = 'Idempotency-Key'): string {
   throw invalidField(field, 'must have at most 255 characters of printable ASCII');
 }
 
+function deleted(): PlatformError {
+  return new PlatformError('not_found', {
+    message:
+      'What the first request with this Idempotency-Key made was deleted. Use a new key for a new request.',
+  });
+}
+
 class IdempotentOperation {
   readonly #operation: Operation;
   readonly #rule: Rule;
@@ -74,6 +88,8 @@ class IdempotentOperation {
       leaving: request.leaving,
     });
     if (begun.state === 'answered' && begun.answer !== null) return answerFrom(begun.answer);
+    // Its answer is forgotten only with what it made.
+    if (begun.state === 'answered' && this.#rule === 'ids') throw deleted();
     if (this.#rule !== 'made' || (begun.state === 'held' && begun.made === null)) {
       const repeat = { seed: begun.seed, isAnswered: begun.state === 'answered' };
       const repeated = requestWith(request, { repeat });

@@ -116,6 +116,29 @@ test('a request that made nothing is new after its release, one that made someth
   t.like(answered, { state: 'answered', made: 'thing:1', answer: { kind: 'json', body: '{}' } });
 });
 
+test('a request whose execution is erased before it is answered keeps no answer', async (t) => {
+  const request = await named();
+  const { scope } = request.caller;
+  const first = held(await requests().begin(request));
+  await store.inTenant(scope, async (tx) => {
+    await tx.query(sql.typeAlias('nothing')`
+      insert into executions (tenant_id, id, agent_id, slot, arrival, channel, status, due_at, input, created_at)
+      values (${scope.tenantId}, ${first.seed}, ${first.seed}, 0, 0, 'chat', 'running', now(), '{}', now())`);
+  });
+  await store.inTenant(scope, (tx) =>
+    tx.query(sql.typeAlias('nothing')`delete from executions where id = ${first.seed}`),
+  );
+  await first.keep({
+    kind: 'json',
+    status: 200,
+    contentType: 'application/json',
+    headers: {},
+    body: '"words"',
+  });
+  await first.release(true);
+  t.like(await requests().begin(request), { state: 'answered', seed: first.seed, answer: null });
+});
+
 function operationOf(
   handle: (request: OperationRequest) => unknown,
   one: Partial<Operation> = {},
