@@ -66,6 +66,13 @@ export function findConsumer(tx: TenantTransaction, key: string): Promise<Consum
     where c.tenant_id = ${tx.scope.tenantId} and c.consumer_key = ${key}`);
 }
 
+/** False for an unknown consumer. An erasure of a known one waits until this transaction is over. */
+export async function lockConsumer(tx: TenantTransaction, key: string): Promise<boolean> {
+  const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+    select from consumers where tenant_id = ${tx.scope.tenantId} and consumer_key = ${key} for update`);
+  return rowCount > 0;
+}
+
 /** The display name of a consumer; no row for an unknown consumer. */
 export const nameStatement: HotStatement<{ readonly display_name: string | null }> = {
   name: 'consumer_name',
@@ -105,6 +112,7 @@ export async function markAllowed(
   erased: readonly string[],
 ): Promise<boolean> {
   const { tenantId } = tx.scope;
+  await lockConsumer(tx, key);
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`
     update consumers set blocked = false, blocked_reason = null, blocked_by = null, blocked_at = null
     where tenant_id = ${tenantId} and consumer_key = any(${sql.array([key, ...erased], 'text')}) and blocked`);

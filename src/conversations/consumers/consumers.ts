@@ -1,4 +1,6 @@
-import { recordAudit } from '../../tenancy/audit/index.js';
+import { forgetAuditedConsumer, recordAudit } from '../../tenancy/audit/index.js';
+import type { FieldChanges } from '../../kernel/audit-context.js';
+import { PlatformError } from '../../kernel/errors.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { actorOf, type TenantCaller } from '../../kernel/caller.js';
 import type { Time } from '../../../cluster/index.js';
@@ -15,10 +17,12 @@ import {
   type ConsumerRow,
   findConsumer as findRow,
   listConsumers as listRows,
+  lockConsumer,
   markAllowed,
   markDenied,
 } from './consumers.store.js';
 import { denylistTopic } from './denylist.js';
+import { forgetFacts } from './facts.store.js';
 
 /** Longer than the feed counts as fresh without a read. */
 const settledWithinMs = 2_500;
@@ -45,6 +49,16 @@ export interface ConsumersParts {
   readonly time: Time;
   /** The keys under which a block of this consumer stands after an erasure. */
   readonly erasedKeys: (scope: TenantScope, key: string) => readonly string[];
+  /** What stands for the key of an erased consumer from now on. */
+  readonly erasedKey: (scope: TenantScope, key: string) => string;
+}
+
+interface ConsumerAct {
+  readonly action: string;
+  readonly key: string;
+  readonly isKnown: boolean;
+  readonly reason?: string | null;
+  readonly changes?: FieldChanges;
 }
 
 /** The consumers that integrations name, and the denylist. */
@@ -82,6 +96,17 @@ export class Consumers {
     );
   }
 
+  /** Deletes what agents remember of the consumer. */
+  async forget(caller: TenantCaller, key: string): Promise<void> {
+    await this.#parts.store.inTenant(caller.scope, async (tx) => {
+      const isKnown = await lockConsumer(tx, key);
+      const hadFacts = await forgetFacts(tx, key);
+      if (!isKnown && !hadFacts)
+        throw new PlatformError('not_found', { message: 'The consumer was not found.' });
+      await this.#audit(tx, caller, { action: 'consumer.forgotten', key, isKnown });
+    });
+  }
+
   async #find(tx: TenantTransaction, key: string): Promise<Consumer | null> {
     const row = await findRow(tx, key);
     const [found] = row === null ? [] : await this.#withFigures(tx, [row]);
@@ -108,16 +133,17 @@ export class Consumers {
     const { scope } = caller;
     const { consumer, change } = await store.inTenant(scope, async (tx) => {
       const changed = await mark(tx);
-      const found = (await this.#find(tx, key)) ?? neverSeen(key, new Date(time.wallMs()));
-      if (!changed) return { consumer: found, change: undefined };
+      const known = await this.#find(tx, key);
+      const found = known ?? neverSeen(key, new Date(time.wallMs()));
       const by = actorOf(caller);
-      await recordAudit(tx, {
-        tenantId: scope.tenantId,
-        actor: by,
+      await this.#audit(tx, caller, {
         action: blocked ? 'consumer.denied' : 'consumer.allowed',
-        subject: `consumer:${key}`,
-        details: { reason: found.blocked_reason },
+        key,
+        isKnown: known !== null,
+        reason: found.blocked_reason,
+        changes: changed ? { blocked: { old: !blocked, new: blocked } } : {},
       });
+      if (!changed) return { consumer: found, change: undefined };
       await recordRealtimeEvent(tx, {
         type: 'consumer_denylist_changed',
         data: { consumer_key: key, blocked, by },
@@ -130,6 +156,29 @@ export class Consumers {
     // unavailable, no cached entry is trusted.
     if (change !== undefined) await feed.reached(change, settledWithinMs);
     return consumer;
+  }
+
+  /**
+   * An entry has the plain key only while the consumer is known, so that an erasure finds it: one of an unknown consumer
+   * would keep the key after the erasure, and nobody could remove it. The consumer's row is locked until the commit.
+   */
+  async #audit(
+    tx: TenantTransaction,
+    caller: TenantCaller,
+    { action, key, isKnown, reason, changes = {} }: ConsumerAct,
+  ): Promise<void> {
+    const { scope } = caller;
+    const name = isKnown ? key : this.#parts.erasedKey(scope, key);
+    // A consumer who was denied before the first message is unknown again once allowed.
+    if (!isKnown) await forgetAuditedConsumer(tx, key, name);
+    await recordAudit(tx, {
+      tenantId: scope.tenantId,
+      actor: actorOf(caller),
+      action,
+      subject: `consumer:${name}`,
+      ...(reason === undefined ? {} : { details: { reason } }),
+      changes,
+    });
   }
 }
 

@@ -13,6 +13,11 @@ export function erasedKeys(hash: KeyedHash, tenantId: string, key: string): read
   return hash.all(tenantId, key).map((one) => prefix + one);
 }
 
+/** What stands for the key of an erased consumer. */
+export function erasedKey(hash: KeyedHash, tenantId: string, key: string): string {
+  return prefix + hash.of(tenantId, key);
+}
+
 export interface Erased {
   readonly sessions: number;
   readonly messages: number;
@@ -26,7 +31,7 @@ export async function erasePerson(
   { key, actor, erased }: { readonly key: string; readonly actor: string; readonly erased: Erased },
 ): Promise<number | undefined> {
   const { tenantId } = tx.scope;
-  const hashed = prefix + hash.of(tenantId, key);
+  const hashed = erasedKey(hash, tenantId, key);
   const wasBlocked = await eraseConsumer(tx, key, hashed);
   await eraseFacts(tx, key);
   await forgetEventsOfConsumer(tx, key);

@@ -31,11 +31,15 @@ export function findFacts(tx: TenantTransaction, key: string): Promise<ConsumerF
     where tenant_id = ${tx.scope.tenantId} and consumer_key = ${key}`);
 }
 
-/** Leaves an empty list, so that a summary which is under way does not bring back what it has read before. */
-export async function forgetFacts(tx: TenantTransaction, key: string): Promise<void> {
-  await tx.query(sql.typeAlias('nothing')`
+/**
+ * Leaves an empty list, so that a summary which is under way does not bring back what it has read before. False if there
+ * was no list.
+ */
+export async function forgetFacts(tx: TenantTransaction, key: string): Promise<boolean> {
+  const { rowCount } = await tx.query(sql.typeAlias('nothing')`
     update consumer_facts set facts = '[]', updated_at = now()
     where tenant_id = ${tx.scope.tenantId} and consumer_key = ${key}`);
+  return rowCount > 0;
 }
 
 export async function eraseFacts(tx: TenantTransaction, key: string): Promise<void> {

@@ -8,7 +8,7 @@ import type { TenantTransaction } from '../../infra/storage/index.js';
 import { Consumers, type FiguresOf } from './consumers.js';
 import { nameStatement } from './consumers.store.js';
 import { Denylist } from './denylist.js';
-import { erasedKeys, erasePerson } from './erasure.js';
+import { erasedKey, erasedKeys, erasePerson } from './erasure.js';
 import { findFacts } from './facts.store.js';
 import { memoryOperations } from './memory-operations.js';
 import { consumerOperations } from './operations.js';
@@ -45,11 +45,16 @@ export function createConsumers(
   const erased = (scope: TenantScope, key: string): readonly string[] =>
     erasedKeys(hash, scope.tenantId, key);
   const denylist = new Denylist(reads, feed, erased);
+  const consumers = new Consumers({
+    store,
+    feed,
+    figuresOf,
+    time,
+    erasedKeys: erased,
+    erasedKey: (scope, key) => erasedKey(hash, scope.tenantId, key),
+  });
   return {
-    operations: [
-      ...consumerOperations(new Consumers({ store, feed, figuresOf, time, erasedKeys: erased })),
-      ...memoryOperations(store),
-    ],
+    operations: [...consumerOperations(consumers), ...memoryOperations(store, consumers)],
     isKnown: async (scope, consumerKey) =>
       (await reads.inTenant(scope, nameStatement, [scope.tenantId, consumerKey])).length > 0,
     nameOf: async (scope, consumerKey) => {

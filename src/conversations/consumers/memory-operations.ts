@@ -10,14 +10,15 @@ import {
   tenantCaller,
 } from '../../http/operations/index.js';
 import type { Store } from '../../infra/storage/index.js';
-import { findFacts, forgetFacts } from './facts.store.js';
+import type { Consumers } from './consumers.js';
+import { findFacts } from './facts.store.js';
 
 const params = z.object({
   key: z.string().min(1).max(consumerKeyCharactersMax).describe('Percent-encoded.'),
 });
 
 /** Shows what agents remember of a consumer, and erases it on request. */
-export function memoryOperations(store: Store): readonly Operation[] {
+export function memoryOperations(store: Store, consumers: Pick<Consumers, 'forget'>): readonly Operation[] {
   return [
     declare({
       name: 'consumers.memory',
@@ -53,8 +54,9 @@ export function memoryOperations(store: Store): readonly Operation[] {
       access: tenantCaller('consumers:delete'),
       params,
       output: doneShape,
+      errors: ['not_found'],
       handle: async ({ caller, params: { key } }) => {
-        await store.inTenant(caller.scope, (tx) => forgetFacts(tx, key));
+        await consumers.forget(caller, key);
         return done('The memory of the consumer was deleted.');
       },
     }),
