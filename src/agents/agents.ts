@@ -98,7 +98,14 @@ export function recordMadeAgent(
   action: string,
 ): Promise<void> {
   const targetName = document.name;
-  return recordAudit(tx, { tenantId: scope.tenantId, actor, action, subject: `agent:${id}`, targetName });
+  return recordAudit(tx, {
+    tenantId: scope.tenantId,
+    actor,
+    action,
+    subject: `agent:${id}`,
+    changes: { name: { old: null, new: targetName } },
+    targetName,
+  });
 }
 
 /** Locks the working copy for a change of it or of its schemas. */

@@ -1,6 +1,7 @@
 import { withinSignal } from '../../cluster/index.js';
 import type { Platform } from '../infra/platform/index.js';
-import { recordAudit } from '../tenancy/audit/index.js';
+import { changedFields, recordAudit } from '../tenancy/audit/index.js';
+import type { FieldChanges } from '../kernel/audit-context.js';
 import { PlatformError } from '../kernel/errors.js';
 import type { TenantTransaction } from '../infra/storage/index.js';
 import { present, refusingTakenName } from './agents.js';
@@ -265,7 +266,7 @@ export class Publishing {
         subject: `agent:${id}`,
         ...(made.version === undefined ? {} : { made: madeVersion(made.version) }),
         details: { name: row.document.name, from: before.status, version: row.published_version },
-        changes: { status: { old: before.status, new: row.status } },
+        changes: { ...changedFields(stateOf(before), stateOf(row)), ...madeFields(made.version) },
         targetName: row.document.name,
       });
       return { row, change: await announceAgent(tx, id) };
@@ -273,6 +274,14 @@ export class Publishing {
     if (change !== undefined) await settled(this.#changes, change);
     return row;
   }
+}
+
+function stateOf({ status, published_version }: AgentRow) {
+  return { status, published_version };
+}
+
+function madeFields(made: VersionRow | undefined): FieldChanges {
+  return made === undefined ? {} : changedFields(null, { version: made.version });
 }
 
 function limitsOf(row: AgentRow, config: PublishConfig) {

@@ -80,6 +80,8 @@ test.serial('a domain verified by its TXT record can send until it is released',
   const verified = await asOwner(node, 'POST', `/api/mail-domains/${id}/verify`);
   t.is(verified.status, 200);
   t.is(verified.json.data.status, 'verified');
+  const told = await asOwner(node, 'GET', '/api/v1/audit?action=mail-domains.verify');
+  t.deepEqual(told.json.data[0]?.changes, { status: { old: 'pending', new: 'verified' } });
   const listed = await asOwner(node, 'GET', '/api/mail-domains');
   t.like(listed.json, { count: 1 });
 

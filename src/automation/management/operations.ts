@@ -249,6 +249,7 @@ function switching({ triggers, publicUrl, time }: TriggerOperationParts): readon
       name: enabled ? 'triggers.enable' : 'triggers.disable',
       method: 'POST',
       audit: enabled ? 'triggers.enable' : 'triggers.disable',
+      sets: { enabled },
       idempotency: { exempt: 'a repeat changes nothing' },
       path: enabled ? '/api/triggers/:id/enable' : '/api/triggers/:id/disable',
       title: enabled ? 'Switch a trigger on' : 'Switch a trigger off',

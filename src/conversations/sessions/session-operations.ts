@@ -323,6 +323,7 @@ function controlOperation({ sessions }: SessionOperationParts, verb: keyof typeo
     name: `sessions.${verb}`,
     method: 'POST',
     audit: `sessions.${verb}`,
+    sets: { control_mode: verb === 'resume' ? 'engaged' : 'manual_handoff' },
     idempotency: { exempt: 'a repeat sets the same state' },
     path: `/api/v1/sessions/:id/${verb}`,
     title: titles[verb],

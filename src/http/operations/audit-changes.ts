@@ -37,16 +37,15 @@ const leftOut: ReadonlySet<string> = new Set([
 const personal = /^\/api\/(?:v1\/)?(?:sessions|approvals|consumers|executions|deliveries|attachments)\b/;
 const states: ReadonlySet<string> = new Set(['control_mode', 'status', 'expires_in_seconds', 'decision']);
 
-/** The fields that the body sets, with their values before it. */
+/** The fields that the operation and the body set, with their values before. */
 export function fieldChanges(
-  { path, method }: Pick<Operation, 'path' | 'method'>,
+  { path, method, sets }: Pick<Operation, 'path' | 'method' | 'sets'>,
   before: JsonObject | undefined,
   body: unknown,
 ): FieldChanges {
-  if (!isJsonObject(body)) return {};
   const isPersonal = personal.test(path);
   const changes: Record<string, FieldChange> = {};
-  for (const [field, value] of Object.entries(body)) {
+  for (const [field, value] of Object.entries({ ...(isJsonObject(body) ? body : {}), ...sets })) {
     if (value === undefined || leftOut.has(field) || (isPersonal && !states.has(field))) continue;
     const old = before?.[field] ?? before?.[snakeCase(field)] ?? null;
     if (method === 'PATCH' && isJsonObject(old) && isJsonObject(value) && !replaced.has(field)) {

@@ -7,6 +7,7 @@ import type { AnswerHeader } from './answer-headers.js';
 import type { AuditRule } from './audit-rule.js';
 import type { Dialect } from './dialect.js';
 import type { IdempotencyRule, Repeat } from './idempotency.js';
+import type { JsonObject } from './merge-patch.js';
 import type { JsonReply, RawReply, SocketReply, StreamReply } from './reply.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -119,6 +120,8 @@ export interface Declaration<
   readonly dialect?: Dialect;
   /** The action of the audit entry. The table refuses an operation that changes something and has none. */
   readonly audit?: AuditRule;
+  /** Fields that the operation sets whatever its body, for the audit entry; those that its own GET answers. */
+  readonly sets?: JsonObject;
   /** What `Idempotency-Key` does. The table refuses a POST that may make something and has no rule. */
   readonly idempotency?: IdempotencyRule;
   /** What happens to fields and query parameters that the schemas do not have; default: see `declare`. */
@@ -155,6 +158,7 @@ export interface Operation {
   readonly rate: RateClass;
   readonly dialect: Dialect;
   readonly audit: AuditRule | undefined;
+  readonly sets?: JsonObject | undefined;
   readonly idempotency: IdempotencyRule | undefined;
   readonly unknownFields: UnknownFields;
   readonly challenge: (() => string) | undefined;
@@ -197,6 +201,7 @@ export function declare<
     rate: declaration.rate ?? 'request',
     dialect: declaration.dialect ?? 'general',
     audit: declaration.audit,
+    sets: declaration.sets,
     idempotency: declaration.idempotency,
     unknownFields: declaration.unknownFields ?? unknownFieldsOf(declaration),
     challenge: declaration.challenge,

@@ -100,6 +100,7 @@ export function createMembers(dependencies: {
       action: 'member.removed',
       subject: `user:${userId}`,
       details: { role: target.role, ...(revokeKeys ? { keys_revoked: keys } : {}) },
+      changes: { role: { old: target.role, new: null } },
     });
     await announceKeysRevoked(tx, tenantId, keys);
     return {

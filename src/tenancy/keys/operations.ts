@@ -275,6 +275,7 @@ function revokeKey({ administration, settled }: KeyOperationParts): Operation {
     name: 'keys.revoke',
     method: 'DELETE',
     audit: 'keys.revoke',
+    sets: { status: 'revoked' },
     path: '/api/keys/:keyId',
     title: 'Revoke an API key permanently',
     description: 'Takes effect on every node within a second; open streams of the key are closed.',

@@ -1,5 +1,6 @@
 import { within } from '../../../cluster/index.js';
 import { recordAudit } from '../audit/index.js';
+import type { FieldChanges } from '../../kernel/audit-context.js';
 import { actorOf, type TenantCaller } from '../../kernel/caller.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { LookUpRecords } from '../../infra/egress/index.js';
@@ -95,7 +96,9 @@ export class MailDomains {
     try {
       return await store.inTenant(scope, async (tx) => {
         const row = present(await markVerified(scope, tx, id, new Date(time.wallMs())));
-        await audit(tx, caller, 'mail-domain.verified', row);
+        await audit(tx, caller, 'mail-domain.verified', row, {
+          status: { old: 'pending', new: 'verified' },
+        });
         return row;
       });
     } catch (cause) {
@@ -157,6 +160,7 @@ function audit(
   caller: TenantCaller,
   action: string,
   { id, domain }: MailDomainRow,
+  changes: FieldChanges = {},
 ): Promise<void> {
   return recordAudit(tx, {
     tenantId: caller.scope.tenantId,
@@ -164,5 +168,6 @@ function audit(
     action,
     subject: `mail-domain:${id}`,
     details: { domain },
+    changes,
   });
 }
