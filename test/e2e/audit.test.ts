@@ -95,6 +95,58 @@ test('a refused attempt on a user names the user only to the tenants of that use
   t.is(ofNobody.target.name, null, 'nor whether there is such a user');
 });
 
+test('a refused attempt on a user who was deleted later names a deleted user', async (t) => {
+  const { node, tenant, entries } = await placeOf(t);
+  const { editor, member } = tenant.users;
+  const path = `/api/tenants/${tenant.tenantId}/members/${editor.userId}`;
+  const refused = await node.client.call('PATCH', path, { token: member.token, body: { role: 'member' } });
+  t.is(refused.status, 403);
+  const as = (method: string, at: string, body?: object) =>
+    node.client.call(method, at, { token: editor.token, ...(body === undefined ? {} : { body }) });
+  const own = (await as('GET', '/api/tenants')).json.data.find(({ role }: Json) => role === 'owner');
+  await as('DELETE', `/api/tenants/${own.id}`, { confirm: own.name });
+  t.is((await as('DELETE', '/api/auth/me', { password: editor.password })).status, 200);
+  const [entry] = await entries('?action=members.update');
+  t.is(entry?.outcome, 'refused');
+  t.deepEqual(entry?.target, { kind: 'user', id: editor.userId, name: 'deleted user' });
+});
+
+test('a refused invitation has no id of something else', async (t) => {
+  const { node, tenant, entries } = await placeOf(t);
+  const { status } = await node.client.call('POST', `/api/tenants/${tenant.tenantId}/invites`, {
+    token: tenant.users.member.token,
+    body: { email: 'new@test.example', role: 'member' },
+  });
+  t.is(status, 403);
+  const [entry] = await entries('?action=invites.create');
+  t.is(entry?.outcome, 'refused');
+  t.deepEqual(entry?.target, { kind: 'invite', id: null, name: null });
+});
+
+test('a tool that puts the secret of a trigger into the vault leaves one entry', async (t) => {
+  const { node, tenant, entries, act } = await placeOf(t);
+  const agent = await act('POST', '/api/agents', { name: 'Called' });
+  const client = await mcpClient(t, node.node.baseUrl, tenant.keys.admin);
+  const before = (await entries()).length;
+  const call = async (name: string, args: Record<string, unknown>): Promise<Record<string, unknown>> => {
+    const answer = structured(await client.callTool({ name, arguments: args }));
+    t.is(answer['error'], undefined, JSON.stringify(answer));
+    return answer;
+  };
+  const made = (await call('create_trigger', {
+    agent_id: agent.id,
+    name: 'hook',
+    trigger_type: 'webhook',
+    trigger_config: {},
+  })) as Json;
+  await call('rotate_trigger_secret', { trigger_id: made.data.id });
+  const left = await entries();
+  t.deepEqual(
+    left.slice(0, left.length - before).map(({ action }) => action),
+    ['triggers.rotate-secret', 'triggers.create'],
+  );
+});
+
 test('what had no entry before has one: control, cancel, erasure, manual messages, schemas', async (t) => {
   const node = await shared.tenant(t);
   const talk = await startConversations(node);

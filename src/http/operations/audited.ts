@@ -116,8 +116,11 @@ function entryOf(
   params: unknown,
   answered?: JsonObject,
 ): EntryOfOperation {
-  const made = status === 201 ? idIn(answered) : undefined;
-  const id = made ?? idInPath(path, params) ?? idIn(answered) ?? '';
+  const makes = status === 201;
+  const made = makes ? idIn(answered) : undefined;
+  // A thing that was refused has no id; the path has that of what it would belong to.
+  const found = makes && answered === undefined ? undefined : idInPath(path, params);
+  const id = made ?? found ?? idIn(answered) ?? '';
   return {
     actor: actorOf(caller),
     action,

@@ -45,3 +45,14 @@ export function listEntries(tx: TenantTransaction, filter: EntryFilter): Promise
     from audit_entries where ${sql.join(conditions, sql.fragment` and `)}
     order by recorded_at desc, id desc limit ${limit}`);
 }
+
+/** Those of the subjects that something was done to. */
+export function subjectsOfActs(
+  tx: TenantTransaction,
+  subjects: readonly string[],
+): Promise<readonly string[]> {
+  return tx.anyFirst(sql.type(z.object({ subject: z.string() }))`
+    select wanted.subject from unnest(${sql.array([...subjects], 'text')}) as wanted (subject)
+    where exists (select from audit_entries e
+      where e.tenant_id = ${tx.scope.tenantId} and e.subject = wanted.subject and e.outcome = 'done')`);
+}

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Store } from '../../infra/storage/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { isUuid } from '../../kernel/uuid.js';
-import { type EntryFilter, type EntryRow, listEntries } from './reading.store.js';
+import { type EntryFilter, type EntryRow, listEntries, subjectsOfActs } from './reading.store.js';
 import { named } from '../../http/operations/index.js';
 
 /** The names of users and keys, from their owners. */
@@ -48,15 +48,25 @@ export class AuditReading {
   async entries(scope: TenantScope, rows: readonly EntryRow[]): Promise<readonly Entry[]> {
     const attempts = rows.filter(({ outcome }) => outcome === 'refused');
     const acts = rows.filter(({ outcome }) => outcome === 'done');
-    const known = [...rows.map(({ actor }) => actor), ...acts.map(({ subject }) => subject)];
-    const attempted = attempts.map(({ subject }) => subject);
+    const attempted = [...new Set(attempts.map(({ subject }) => subject))];
+    const own = await this.#ownUsers(scope, attempted);
+    const known = [...rows.map(({ actor }) => actor), ...acts.map(({ subject }) => subject), ...own];
     const [users, members, keys] = await Promise.all([
       namesOf('user', known, this.#names.users),
       // Whoever was refused wrote the id of the target: it may be that of a user of other tenants.
       namesOf('user', attempted, (ids) => this.#names.members(scope, ids)),
       namesOf('key', [...known, ...attempted], (ids) => this.#names.keys(scope, ids)),
     ]);
-    return rows.map((row) => entryFrom(row, { users, members, keys }));
+    return rows.map((row) =>
+      entryFrom(row, { users, members, keys }, row.outcome === 'done' || own.has(row.subject)),
+    );
+  }
+
+  /** Users of whom the tenant has an act, such as the user's deletion: they were its members, also if they are no more. */
+  async #ownUsers(scope: TenantScope, subjects: readonly string[]): Promise<ReadonlySet<string>> {
+    const users = subjects.filter((subject) => thingFrom(subject).kind === 'user');
+    if (users.length === 0) return new Set();
+    return new Set(await this.#store.inTenant(scope, (tx) => subjectsOfActs(tx, users)));
   }
 }
 
@@ -74,7 +84,11 @@ async function namesOf(
   return ids.length === 0 ? new Map() : find([...new Set(ids)]);
 }
 
-function entryFrom(row: EntryRow, names: Readonly<Record<'users' | 'members' | 'keys', NamesById>>): Entry {
+function entryFrom(
+  row: EntryRow,
+  names: Readonly<Record<'users' | 'members' | 'keys', NamesById>>,
+  isOwnTarget: boolean,
+): Entry {
   const actor = thingFrom(row.actor);
   const target = thingFrom(row.subject);
   const kind = kinds.find((one) => one === actor.kind) ?? 'system';
@@ -89,7 +103,7 @@ function entryFrom(row: EntryRow, names: Readonly<Record<'users' | 'members' | '
     at: row.recorded_at.toISOString(),
     actor: { kind, id: actor.id, name: nameOf(actor, true) ?? actor.id ?? actor.kind },
     action: row.action,
-    target: { ...target, name: nameOf(target, row.outcome === 'done') ?? row.target_name },
+    target: { ...target, name: nameOf(target, isOwnTarget) ?? row.target_name },
     address: row.address,
     request_id: row.request_id,
     changes: row.changes,

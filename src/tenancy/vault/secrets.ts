@@ -80,6 +80,8 @@ export class Secrets {
     try {
       return await this.#parts.changes.around(scope, async (tx, announce) => {
         const id = await this.#insertNamed(scope, tx, actor, secret);
+        const { name, kind, provider } = secret;
+        await this.#audit(scope, tx, actor, 'secret.created', id, { name, kind, provider });
         const details = await this.#details(scope, tx, await this.#named(scope, tx, id));
         await announce(details.row);
         return details;
@@ -207,20 +209,16 @@ export class Secrets {
 
   /**
    * Stores a value under a name, in the transaction of what it belongs to; a secret of this name gets a new value at once.
-   * Refused for a vendor's key, whose change other nodes must be told of.
+   * Refused for a vendor's key, whose change other nodes must be told of. The entry of what it belongs to is the one of
+   * the request.
    */
   async putNamed(tx: TenantTransaction, actor: string, name: string, value: string): Promise<void> {
     const { scope } = tx;
     refuseOddValue(value);
     const row = await lockSecret(scope, tx, { name }, 'change');
     if (row === null) {
-      await this.#insertNamed(scope, tx, actor, {
-        name,
-        value,
-        kind: 'generic',
-        provider: null,
-        allowedHosts: null,
-      });
+      const plain = { kind: 'generic', provider: null, allowedHosts: null } as const;
+      await this.#insertNamed(scope, tx, actor, { ...plain, name, value });
       return;
     }
     if (row.provider !== null) {
@@ -228,8 +226,7 @@ export class Secrets {
         message: `The secret ${name} is the key of a vendor. Delete it, or give it another name.`,
       });
     }
-    const version = await this.#advance(scope, tx, row, value, 0);
-    await this.#audit(scope, tx, actor, 'secret.value-changed', row.id, { name, version });
+    await this.#advance(scope, tx, row, value, 0);
   }
 
   /**
@@ -284,7 +281,6 @@ export class Secrets {
       created_by: actor,
     });
     await this.#insertVersion(scope, tx, id, 1, value);
-    await this.#audit(scope, tx, actor, 'secret.created', id, { name, kind, provider });
     return id;
   }
 
