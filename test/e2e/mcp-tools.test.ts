@@ -88,6 +88,45 @@ test.serial('an HTTP tool comes from an operation of an OpenAPI document', async
   await call('delete_api_tool', { tool_id: (made['data'] as { id: string }).id });
 });
 
+test.serial('a tool of one type neither shows nor changes a schema of another', async (t) => {
+  const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+  const call = async (name: string, args: object) =>
+    structured(await client.callTool({ name, arguments: { agent_id: node.bootstrap.agent_id, ...args } }));
+  const idOf = (answer: Record<string, unknown>) => (answer['data'] as { id: string }).id;
+  const api = { name: 'orders', editor_schema: { api: { url: 'https://api.example.com/orders' } } };
+  const mcp = { name: 'files', editor_schema: { mcp: { url: 'https://mcp.example.com/mcp' } } };
+  const helper = { name: 'helper', editor_schema: { agent: { agent_id: node.bootstrap.agent_id } } };
+  const ids = {
+    api: idOf(await call('create_api_tool', api)),
+    mcp: idOf(await call('create_mcp_server', mcp)),
+    agent: idOf(await call('create_agent_schema', { ...helper, type: 'agent' })),
+  };
+  const read = () => Promise.all(Object.values(ids).map((id) => call('get_agent_schema', { schema_id: id })));
+  const before = await read();
+  const args = { arguments: {}, description: 'Another.' };
+  for (const [tools, given] of [
+    [['get_api_tool', 'update_api_tool', 'test_api_tool', 'delete_api_tool'], 'tool_id'],
+    [['get_mcp_server', 'update_mcp_server', 'discover_mcp_server_tools', 'delete_mcp_server'], 'server_id'],
+  ] as const) {
+    const foreign = given === 'tool_id' ? [ids.mcp, ids.agent] : [ids.api, ids.agent];
+    for (const name of tools) {
+      const { inputSchema } = (await client.listTools()).tools.find((tool) => tool.name === name) ?? {};
+      const taken = Object.entries(args).filter(([field]) => field in (inputSchema?.properties ?? {}));
+      for (const id of foreign) {
+        const refused = await call(name, { [given]: id, ...Object.fromEntries(taken) });
+        t.like(refused, { error: 'not_found', status: 'error' }, name);
+      }
+    }
+  }
+  t.deepEqual(await read(), before);
+  t.like(await call('get_api_tool', { tool_id: ids.api }), { data: { type: 'api' } });
+  const changed = await call('update_mcp_server', { server_id: ids.mcp, description: 'Reads files.' });
+  t.like(changed, { data: { type: 'mcp', description: 'Reads files.' } });
+  t.is((await call('delete_api_tool', { tool_id: ids.api }))['success'], true);
+  t.is((await call('delete_mcp_server', { server_id: ids.mcp }))['success'], true);
+  t.is((await call('delete_agent_schema', { schema_id: ids.agent }))['success'], true);
+});
+
 test.serial('figures of triggers come for each trigger, in pages', async (t) => {
   const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
   const call = async (name: string, args: object) =>

@@ -1,5 +1,6 @@
 import { openApiSource, toolFromOpenApi } from '../../../agents/index.js';
 import { isJsonObject } from '../../../http/operations/index.js';
+import { PlatformError } from '../../../kernel/errors.js';
 import { jsonSchemaOf } from '../input-plan.js';
 import type { OperationInput, Tool } from '../tool.js';
 
@@ -78,6 +79,7 @@ export const apiTools: readonly Tool[] = [
     permission: 'tools:read',
     hints: 'R',
     ...apiTool,
+    run: ofType('api', 'agent-schemas.get'),
   },
   {
     name: 'create_api_tool',
@@ -113,6 +115,7 @@ export const apiTools: readonly Tool[] = [
     omit: ['type'],
     hints: 'I',
     ...apiTool,
+    run: ofType('api', 'agent-schemas.update'),
   },
   {
     name: 'test_api_tool',
@@ -123,6 +126,7 @@ export const apiTools: readonly Tool[] = [
     omit: ['tool'],
     hints: 'O',
     ...apiTool,
+    run: ofType('api', 'agent-schemas.test'),
   },
   {
     name: 'delete_api_tool',
@@ -134,6 +138,7 @@ export const apiTools: readonly Tool[] = [
     adminClass: 'delete',
     hints: 'DI',
     ...apiTool,
+    run: ofType('api', 'agent-schemas.delete'),
   },
 ];
 
@@ -158,6 +163,7 @@ export const mcpServerTools: readonly Tool[] = [
     permission: 'tools:read',
     hints: 'R',
     ...mcpServer,
+    run: ofType('mcp', 'agent-schemas.get'),
   },
   {
     name: 'create_mcp_server',
@@ -180,6 +186,7 @@ export const mcpServerTools: readonly Tool[] = [
     omit: ['type'],
     hints: 'I',
     ...mcpServer,
+    run: ofType('mcp', 'agent-schemas.update'),
   },
   {
     name: 'discover_mcp_server_tools',
@@ -189,6 +196,7 @@ export const mcpServerTools: readonly Tool[] = [
     operation: 'agent-schemas.discover',
     hints: 'OI',
     ...mcpServer,
+    run: ofType('mcp', 'agent-schemas.discover'),
   },
   {
     name: 'delete_mcp_server',
@@ -200,8 +208,26 @@ export const mcpServerTools: readonly Tool[] = [
     adminClass: 'delete',
     hints: 'DI',
     ...mcpServer,
+    run: ofType('mcp', 'agent-schemas.delete'),
   },
 ];
+
+const missing = {
+  api: 'The agent has no HTTP tool with this id. list_api_tools shows those that it has.',
+  mcp: 'The agent has no MCP server with this id. list_mcp_servers shows those that it has.',
+} as const;
+
+/** Refuses a schema of another type before the operation. A schema keeps its type, so the operation meets the same. */
+function ofType(type: keyof typeof missing, operation: string): NonNullable<Tool['run']> {
+  return async (call, input) => {
+    const found = await call.operation('agent-schemas.get', { ...input, query: {}, body: undefined });
+    const { data: schema } = found;
+    if (!isJsonObject(schema) || schema['type'] !== type) {
+      throw new PlatformError('not_found', { message: missing[type] });
+    }
+    return operation === 'agent-schemas.get' ? found : call.operation(operation, input);
+  };
+}
 
 /** The body of the operation, with what the document says where the caller says nothing. */
 function withOpenApi(body: unknown, source: unknown): OperationInput['body'] {
