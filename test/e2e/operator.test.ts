@@ -4,7 +4,7 @@ import { eventually } from '../support/clocks/eventually.js';
 import { operatorToken as token, startTestNode } from '../support/servers/node.js';
 import { sharedNode, tenantOf } from '../support/servers/shared-node.js';
 import { register } from '../support/builders/tenants.js';
-import { openSocket } from '../support/clients/sockets.js';
+import { brokenText, openSocket } from '../support/clients/sockets.js';
 
 const shared = sharedNode(test);
 const base = '/api/v1/operator';
@@ -135,18 +135,6 @@ test('a suspended tenant is refused everywhere, its turns end, and it works agai
   });
   t.is((await client.call('POST', `${base}/tenants/${id}/suspend`, { token, body: {} })).status, 400);
 });
-
-/** A stream that breaks off, as text. */
-async function brokenText(response: Response): Promise<string> {
-  let text = '';
-  try {
-    const decoder = new TextDecoder();
-    for await (const piece of response.body ?? []) text += decoder.decode(piece, { stream: true });
-  } catch {
-    // It was cut, as it must be.
-  }
-  return text;
-}
 
 test('the open streams of a suspended tenant end with an error in their form', async (t) => {
   const { client, bootstrap } = await shared.tenant(t);

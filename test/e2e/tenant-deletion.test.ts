@@ -3,6 +3,7 @@ import test from 'ava';
 import { systemTime } from '../../cluster/index.js';
 import { TenantRemoval } from '../../src/app/deletion/index.js';
 import { openStore } from '../../src/infra/storage/index.js';
+import { brokenText, openEvents, openSocket } from '../support/clients/sockets.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { ownerView } from '../support/database/owner-view.js';
 import { startConversations } from '../support/servers/conversations.js';
@@ -163,6 +164,44 @@ test('an owner deletes the tenant: nothing of it works on any node, and no row i
   t.regex(entries[0].actor, /^user:/);
   const after = await client.call('GET', `/api/v1/operator/tenants/${id}`, { token: operatorToken });
   t.is(after.json.error, 'tenant_not_found');
+});
+
+test('the open streams of a deleted tenant say that it is deleted', async (t) => {
+  const node = await startTestNode(t);
+  const { client, bootstrap } = node;
+  const { tenant_id: id, access_token: token, api_key: key } = bootstrap;
+  const talk = await startConversations(node);
+  const agent = await talk.agent('sim.lorem-5000-50');
+  const leaving = new AbortController();
+  t.teardown(() => leaving.abort());
+  const turn = await fetch(`${client.baseUrl}/api/v2/agents/${agent}/stream`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-api-key': key },
+    body: JSON.stringify({ message: 'go on' }),
+    signal: leaving.signal,
+  });
+  t.is(turn.status, 200);
+  const realtime = await openEvents(`${client.baseUrl}/api/v1/realtime/events`, { 'x-api-key': key });
+  const socket = await openSocket(`${client.baseUrl}/api/v1/realtime`, { 'x-api-key': key });
+  const text = brokenText(turn);
+  const { name } = (await client.call('GET', `/api/tenants/${id}`, { token })).json.data;
+  const deleted = await client.call('DELETE', `/api/tenants/${id}`, { token, body: { confirm: name } });
+  t.is(deleted.status, 202, deleted.text);
+  const error = { type: 'error', code: 'tenant_not_found', message: 'The tenant was deleted.' };
+  const event = `event: error\ndata: ${JSON.stringify(error)}`;
+  t.is((await text).trimEnd().split('\n\n').at(-1), event);
+  await eventually(() => realtime.ended());
+  t.deepEqual(
+    realtime.events().filter((one) => one.startsWith('event: error')),
+    [event],
+  );
+  await eventually(() => socket.closedWith() !== undefined);
+  t.is(socket.closedWith(), 4401);
+  const told = socket.messages.map((message) => JSON.parse(message) as { readonly type?: string });
+  t.deepEqual(
+    told.filter(({ type }) => type === 'error'),
+    [error],
+  );
 });
 
 test('a removal that a crash broke off is finished by another node; nobody else may start one', async (t) => {

@@ -6,7 +6,7 @@ import type { Change, ChangeFeed } from '../../infra/storage/index.js';
 
 /**
  * Ends a stream together with its credential: a revoked or expired key, a user that signed out, a member that left. The
- * streams of a suspended tenant, of a disabled user, and of addresses that a key no longer allows, end with an error event.
+ * streams of a suspended or deleted tenant, of a disabled user, and of addresses that a key no longer allows, end with an error event.
  * Returns a function that stops listening for these changes.
  */
 export function endStreamsWithCredentials(
@@ -17,21 +17,39 @@ export function endStreamsWithCredentials(
   const on = (
     topic: string,
     ownerOf: (change: Change) => StreamOwner,
-    refusal?: 'tenant_suspended' | 'authentication_required',
+    refusalOf: (change: Change) => PlatformError | undefined = () => undefined,
   ): (() => void) =>
     feed.subscribe(topic, {
-      onChange: (change) =>
-        streams.cut(ownerOf(change), refusal === undefined ? {} : { refusal: new PlatformError(refusal) }),
+      onChange: (change) => streams.cut(ownerOf(change), { refusal: refusalOf(change) }),
       onDropEverything: () => streams.cutAll(),
     });
+  const deleted = new PlatformError('tenant_not_found', { message: 'The tenant was deleted.' });
+  /** The suspension of a deleted tenant follows its deletion, so the last one is enough. */
+  let lastDeleted: string | undefined;
   const unsubscribes = [
     keys.onRevoked(({ keyId }) => streams.cut({ key: keyId })),
     keys.onAddressesChanged(({ keyId, allows }) =>
       streams.cut({ key: keyId }, { refusal: new PlatformError('address_not_allowed'), spares: allows }),
     ),
     on(identityTopics.family, ({ subject }) => ({ family: subject })),
-    on(identityTopics.user, ({ subject }) => ({ user: subject }), 'authentication_required'),
-    on(identityTopics.suspendedTenant, ({ subject }) => ({ tenant: subject }), 'tenant_suspended'),
+    on(
+      identityTopics.user,
+      ({ subject }) => ({ user: subject }),
+      () => new PlatformError('authentication_required'),
+    ),
+    on(
+      identityTopics.deletedTenant,
+      ({ subject }) => ({ tenant: subject }),
+      ({ subject }) => {
+        lastDeleted = subject;
+        return deleted;
+      },
+    ),
+    on(
+      identityTopics.suspendedTenant,
+      ({ subject }) => ({ tenant: subject }),
+      ({ subject }) => (subject === lastDeleted ? deleted : new PlatformError('tenant_suspended')),
+    ),
     on(identityTopics.membership, ({ subject, tenantId }) => ({ member: subject, tenant: tenantId ?? '' })),
   ];
   return () => {

@@ -20,6 +20,8 @@ export const topics = {
   tenant: 'tenant',
   /** Subject: the tenant's id: it was suspended. Its streams and turns end. */
   suspendedTenant: 'tenant-suspended',
+  /** Subject: the tenant's id: it was deleted. Its streams end. A suspension of it follows in the same commit. */
+  deletedTenant: 'tenant-deleted',
   /** Subject: the key's id. */
   signingKey: 'signing-key',
   /** Subject: the API key's id, in a tenant: it was revoked. `tenancy/keys` subscribes. */
@@ -124,6 +126,18 @@ export function announceTenant(tx: Transaction, tenantId: string): Promise<numbe
 
 export function announceSuspension(tx: Transaction, tenantId: string): Promise<number> {
   return recordChange(tx, { topic: topics.suspendedTenant, tenantId, subject: tenantId });
+}
+
+/**
+ * Announces the end of a tenant. Caches are dropped before streams and turns end. Nodes of the version before know no
+ * `deletedTenant`: they end streams at the suspension, at which all nodes end the turns.
+ */
+export function announceDeletion(tx: Transaction, tenantId: string): Promise<number | undefined> {
+  const { tenant, deletedTenant, suspendedTenant } = topics;
+  return recordChanges(
+    tx,
+    [tenant, deletedTenant, suspendedTenant].map((topic) => ({ topic, tenantId, subject: tenantId })),
+  );
 }
 
 export function announceSigningKey(tx: Transaction, keyId: string): Promise<number> {

@@ -1,7 +1,7 @@
 import { recordAudit } from '../audit/index.js';
 import { invalidField, PlatformError } from '../../kernel/errors.js';
 import type { DirectoryTransaction, TenantTransaction } from '../../infra/storage/index.js';
-import { announceSuspension, announceTenant } from './changes.js';
+import { announceDeletion } from './changes.js';
 import { deleteMemberships, lockName, markDeleting, removeTenant } from './deletion.store.js';
 
 export { claimRemoval } from './deletion.store.js';
@@ -23,11 +23,9 @@ export async function endTenant(
   await recordAudit(tx, { tenantId, actor, action: 'tenant.deleting', subject: `tenant:${tenantId}` });
 }
 
-/** The last statements of that transaction. Caches are dropped before streams and turns end. */
-export async function announceEnd(tx: TenantTransaction): Promise<number> {
-  const { tenantId } = tx.scope;
-  await announceTenant(tx, tenantId);
-  return announceSuspension(tx, tenantId);
+/** The last statement of that transaction. */
+export function announceEnd(tx: TenantTransaction): Promise<number | undefined> {
+  return announceDeletion(tx, tx.scope.tenantId);
 }
 
 /** Removes the tenant's row and all that its foreign keys name. The platform keeps one entry: who, which id, when. */

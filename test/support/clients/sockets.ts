@@ -67,3 +67,15 @@ export async function openEvents(
     close: () => leaving.abort(),
   };
 }
+
+/** A stream that breaks off, as text. */
+export async function brokenText(response: Response): Promise<string> {
+  let text = '';
+  try {
+    const decoder = new TextDecoder();
+    for await (const piece of response.body ?? []) text += decoder.decode(piece, { stream: true });
+  } catch {
+    // It was cut, as it must be.
+  }
+  return text;
+}
