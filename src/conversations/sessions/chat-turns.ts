@@ -45,6 +45,8 @@ export interface ChatTurn {
   readonly executionId: string;
   /** Asks its session for the events. Rejects if the session refuses the reader. */
   enter(): Promise<EnteredTurn>;
+  /** Whether a person has yet to decide on a call of it. */
+  waits(): Promise<boolean>;
   cancel(): Promise<void>;
 }
 
@@ -209,6 +211,7 @@ export class ChatTurns {
           },
         };
       },
+      waits: async () => (await sessions.execution(scope, executionId)).status === 'waiting',
       cancel: async () => void (await sessions.cancel(scope, sessionId, actorOf(caller), executionId)),
     };
   }

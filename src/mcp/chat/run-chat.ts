@@ -56,9 +56,12 @@ export class ChatRunner {
     if (typeof agentId !== 'string' || !isUuid(agentId)) throw new PlatformError('agent_not_found');
     const turn = await this.#begun(agentId.toLowerCase(), fields, request);
     const entered = await turn.enter();
-    const reader = new TurnReader(signal, request.onProgress);
+    const { onProgress } = request;
+    const reader = new TurnReader({ left: signal, onProgress, waits: () => turn.waits() });
     const { isDone } = await entered.sendTo(reader);
-    if (!isDone && signal.aborted) await this.#leave(turn, idempotencyKey);
+    // The person who decides on a call need not be the client, which may have left for the time that this takes.
+    const waits = reader.result.approvalId !== undefined;
+    if (!isDone && !waits && signal.aborted) await this.#leave(turn, idempotencyKey);
     return answerOf(turn, reader.result);
   }
 

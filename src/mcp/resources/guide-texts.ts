@@ -45,7 +45,7 @@ export const streamingText = `# Streaming
 2. \`status\` {state: queued | running | restarted}. After \`restarted\` drop the text so far.
 3. \`phase\` {name: load | intent | model | tools | finish}.
 4. \`tool\` {call_id, name, state: started | finished | failed | timeout, latency_ms}.
-5. \`approval\` {approval_id, tool, arguments}: the turn waits until a person decides. The stream stays open for five minutes and then closes without \`done\`; continue it later.
+5. \`approval\` {approval_id, tool, arguments}: the turn waits until a person decides. The stream stays open for five minutes and then closes without \`done\`; continue it later. \`chat_with_agent\` answers \`approval_pending\` at once.
 6. \`thinking\` {content} and \`delta\` {content}: pieces as they are generated.
 7. \`response\` {content, blocks, parsed}: the whole text, once; \`parsed\` is its value if it had to fit a schema.
 8. \`metrics\` {usage, cost, model, provider, latency_ms, first_token_ms, tool_calls}.
