@@ -60,7 +60,7 @@ test.serial(
       ],
       'database-config': [
         { name: 'shop', connection_config: { host: 'db.example.com', database: 'shop', username: 'reader' } },
-        { name: 7 },
+        { name: 'shop', connection_config: { database: 'shop', username: 'reader' } },
       ],
     };
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
@@ -104,6 +104,44 @@ test.serial(
     t.like(await t.throwsAsync(read('platform://docs/overwiew')), { code: -32_602 });
   },
 );
+
+test.serial('what a schema of the reference material takes, its tool takes', async (t) => {
+  const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+  const { tools } = await client.listTools();
+  const agent_id = node.bootstrap.agent_id;
+  for (const [uri, tool, body, other] of [
+    [
+      'platform://schemas/api-tool',
+      'create_api_tool',
+      { type: 'api', name: 'prices', editor_schema: { api: { url: 'https://api.example.com' } } },
+      'mcp',
+    ],
+    [
+      'platform://schemas/mcp-server',
+      'create_mcp_server',
+      { type: 'mcp', name: 'notes', editor_schema: { mcp: { url: 'https://mcp.example.com' } } },
+      'api',
+    ],
+  ] as const) {
+    const [content] = (await client.readResource({ uri })).contents;
+    const schema = JSON.parse(content !== undefined && 'text' in content ? content.text : '') as object;
+    t.true(ajv.validate(schema, body), uri);
+    const { inputSchema = {} } = tools.find(({ name }) => name === tool) ?? {};
+    t.true(ajv.validate(inputSchema, { agent_id, ...body }), tool);
+    const wrong = await client.callTool({ name: tool, arguments: { agent_id, ...body, type: other } });
+    t.like(structured(wrong), { error: 'validation_error', details: { field: 'type' } });
+    t.like(structured(await client.callTool({ name: tool, arguments: { agent_id, ...body } })), {
+      success: true,
+      data: { type: body.type, name: body.name },
+    });
+  }
+  const { inputSchema = {} } = tools.find(({ name }) => name === 'create_database_config') ?? {};
+  const place = { host: 'db.example.com', database: 'shop', username: 'reader' };
+  t.true(ajv.validate(inputSchema, { name: 'shop', connection_config: place }));
+  t.false(ajv.validate(inputSchema, { name: 'shop', connection_config: { ...place, host: null } }));
+  t.false(ajv.validate(inputSchema, { name: 'shop', connection_config: {} }));
+});
 
 test.serial('rows of the tenant are read by their addresses, and those of others are not', async (t) => {
   const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);

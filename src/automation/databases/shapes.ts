@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { databaseSchema } from './catalogue/read-schema.js';
 import { tableNameOf } from './catalogue/table-name.js';
-import { named, givenGuid } from '../../http/operations/index.js';
+import { givenGuid, isJsonObject, named } from '../../http/operations/index.js';
 
 const tablesMax = 1_000;
 
@@ -83,6 +83,15 @@ const nullish = (shape: Readonly<Record<string, z.ZodType>>) =>
   Object.fromEntries(Object.entries(shape).map(([name, field]) => [name, field.nullish()]));
 
 const givenConnection = z.strictObject(nullish({ ...place, port, ssl: z.boolean(), ...credential }));
+const { database, username } = place;
+/** Null is as good as absent. */
+const newConnection = z.preprocess(
+  (given) =>
+    isJsonObject(given)
+      ? Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null))
+      : given,
+  givenConnection.extend({ host, database, username }),
+);
 const givenSettings = z.strictObject({ allowed_tables: allowedTables.nullish() });
 
 export const newConfiguration = named(
@@ -91,7 +100,7 @@ export const newConfiguration = named(
     name: labels.name,
     description: labels.description.nullish(),
     provider: labels.provider.nullish(),
-    connection_config: givenConnection,
+    connection_config: newConnection,
     settings: givenSettings.nullish(),
     is_primary: flags.is_primary.nullish(),
     is_active: flags.is_active.nullish(),

@@ -6,7 +6,7 @@ type Issue = z.core.$ZodIssue;
 
 /** Returns the parsed input, or throws an error about its first issue. */
 export function validate(schema: z.ZodType, input: unknown): unknown {
-  const result = schema.safeParse(input);
+  const result = schema.safeParse(input, { reportInput: true });
   if (result.success) return result.data;
   throw refusalOf(result.error.issues, input);
 }
@@ -53,7 +53,10 @@ function choiceMeant(issue: Issue, input: unknown): string {
 function isMissing(issue: Issue, input: unknown): boolean {
   if (issue.code !== 'invalid_type' && issue.code !== 'invalid_value' && issue.code !== 'invalid_union')
     return false;
-  return issue.path.length > 0 && valueAt(input, issue.path) === undefined;
+  if (issue.path.length === 0) return false;
+  // A transform before the schema may have left out what stands in the input.
+  const isLeftOut = issue.code === 'invalid_type' && 'input' in issue && issue.input === undefined;
+  return isLeftOut || valueAt(input, issue.path) === undefined;
 }
 
 /** The value at the path; null if the path leads through something that is no object. */

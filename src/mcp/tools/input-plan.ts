@@ -67,7 +67,11 @@ export function inputPlanOf(tool: Tool, operation: Operation): InputPlan {
         if (name in inQuery) parts.query[name] = String(value);
         else parts.body[name] = value;
       }
-      if (tool.variant !== undefined) parts.body['type'] = tool.variant;
+      if (tool.variant !== undefined) {
+        const { type = tool.variant } = parts.body;
+        if (type !== tool.variant) throw invalidField('type', `must be ${tool.variant}, or left out`);
+        parts.body['type'] = type;
+      }
       return { params: parts.path, query: parts.query, body: parts.body, headers: parts.header };
     },
     subject(args, tenantId) {
@@ -93,7 +97,6 @@ interface Field {
 
 function fieldsOf(tool: Tool, operation: Operation): readonly Field[] {
   const hidden = new Set([...(tool.omit ?? []), ...Object.keys(tool.fixed ?? {})]);
-  if (tool.variant !== undefined) hidden.add('type');
   const fields = new Map<string, Field>();
   const add = (field: Omit<Field, 'without'>): void => {
     const own = tool.arguments?.[field.argument];
@@ -101,7 +104,8 @@ function fieldsOf(tool: Tool, operation: Operation): readonly Field[] {
       const [argument, ...nested] = path.split('.');
       return argument === field.argument && nested.length > 0 ? [nested.join('.')] : [];
     });
-    const isFilledIn = tool.optional?.includes(field.argument) ?? false;
+    const isOfVariant = tool.variant !== undefined && field.argument === 'type';
+    const isFilledIn = isOfVariant || (tool.optional?.includes(field.argument) ?? false);
     const required = (field.required && !isFilledIn) || (tool.required?.includes(field.argument) ?? false);
     fields.set(field.argument, {
       ...field,
