@@ -123,7 +123,7 @@ const table: Readonly<Record<string, readonly [Send, readonly (readonly [object,
     native,
     [
       [nativePart({ type: 'image', data: notBase64, media_type: 'image/png' }), 400, `${first}.data`],
-      [nativePart({ type: 'image', data: tooLarge, media_type: 'image/png' }), 400, `${first}.data`],
+      [nativePart({ type: 'image', data: tooLarge, media_type: 'image/png' }), 413, `${first}.data`],
       [nativePart({ type: 'image', data: pixel, media_type: 'video/mp4' }), 400, `${first}.media_type`],
       [nativePart({ type: 'image', url: metadata }), 400, `${first}.url`],
       [nativePart({ type: 'sound', data: 'AAAA' }), 400, `${first}.type`],

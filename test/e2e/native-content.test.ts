@@ -133,13 +133,11 @@ test.serial('bad content is refused with its field, and nothing is asked or book
   const tooLarge = Buffer.alloc(5 * 1024 * 1024 + 1).toString('base64');
   const refusals: readonly (readonly [object, string])[] = [
     [{ type: 'image', data: '***', media_type: 'image/png' }, 'messages.0.content.0.data'],
-    [{ type: 'image', data: tooLarge, media_type: 'image/png' }, 'messages.0.content.0.data'],
     [{ type: 'image', data: pdf, media_type: 'image/png' }, 'messages.0.content.0.data'],
     [{ type: 'image', data: pixel, media_type: 'image/svg+xml' }, 'messages.0.content.0.media_type'],
     [{ type: 'file', data: pdf, media_type: 'image/png' }, 'messages.0.content.0.media_type'],
     [{ type: 'image', url: 'http://10.0.0.1/a.png' }, 'messages.0.content.0.url'],
     [{ type: 'image', url: 'file:///etc/passwd' }, 'messages.0.content.0.url'],
-    [{ type: 'file', url: fileAt('/large') }, 'messages.0.content.0.url'],
     [{ type: 'file', url: fileAt('/absent') }, 'messages.0.content.0.url'],
     [{ type: 'image' }, 'messages.0.content.0.data'],
     [{ type: 'image', url: fileAt('/pixel'), data: pixel }, 'messages.0.content.0.data'],
@@ -147,6 +145,14 @@ test.serial('bad content is refused with its field, and nothing is asked or book
   for (const [part, field] of refusals) {
     const { status, json } = await ask(node, { model, messages: [person(part)] });
     t.deepEqual([status, json.error, json.details?.field], [400, 'validation_error', field], json.message);
+  }
+  for (const [part, field] of [
+    [{ type: 'image', data: tooLarge, media_type: 'image/png' }, 'messages.0.content.0.data'],
+    [{ type: 'file', data: tooLarge, media_type: 'application/pdf' }, 'messages.0.content.0.data'],
+    [{ type: 'file', url: fileAt('/large') }, 'messages.0.content.0.url'],
+  ] as const) {
+    const { status, json } = await ask(node, { model, messages: [person(part)] });
+    t.deepEqual([status, json.error, json.details?.field], [413, 'payload_too_large', field], json.message);
   }
   const schemaField = 'response_format.json_schema.schema';
   const schemas: readonly object[] = [

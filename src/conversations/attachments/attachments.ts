@@ -40,8 +40,7 @@ export class Attachments {
   /** Reads the content of what a caller attached, and refuses what cannot be used. Nothing is stored yet. */
   read(scope: TenantScope, given: readonly GivenPart[], signal?: AbortSignal): Promise<readonly ReadPart[]> {
     const placed = given.map((part, at) => ({ part, field: `attachments.${at}` }));
-    const options = { tooLarge: 'payload_too_large', ...(signal === undefined ? {} : { signal }) } as const;
-    return this.#parts.readParts(scope, placed, options);
+    return this.#parts.readParts(scope, placed, signal);
   }
 
   /** Stores them for a message that is about to be accepted. */

@@ -80,10 +80,7 @@ export function callOperations({
       await fit.examine(caller.scope, format.json_schema.schema, 'response_format.json_schema.schema');
     }
     const parts = placedParts(body.messages);
-    const read =
-      parts.length === 0
-        ? []
-        : await readParts(caller.scope, parts, { tooLarge: 'validation_error', signal: request.signal });
+    const read = parts.length === 0 ? [] : await readParts(caller.scope, parts, request.signal);
     const order = {
       scope: caller.scope,
       limits: caller.limits,
@@ -116,7 +113,7 @@ export function callOperations({
       '`{chunk, done: false}` for each piece, and `{chunk: "", done: true, usage}` at the end. Calls with ' +
       '`temperature: 0` or `cache: true` may return a cached answer of the last hour, free of charge. ' +
       '`content` of a message of the user is a text or a list of parts: `text`, `image` and `file`, the last two with ' +
-      '`data` (base64) or `url`, of at most 5 MB each; beside them the body has at most 4 MB. An answer that does not fit `response_format` is asked for once ' +
+      '`data` (base64) or `url`, of at most 5 MB each (else 413); beside them the body has at most 4 MB. An answer that does not fit `response_format` is asked for once ' +
       'more; nothing of it is sent before it was checked. ' +
       'A `max_tokens` above the limit of the model is reduced to that limit.',
     rate: 'model-work',

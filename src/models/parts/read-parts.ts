@@ -1,5 +1,5 @@
 /** Reads the content of images and files that callers give inline or by address, and tells what it is. */
-import { type ErrorCode, invalidField, PlatformError } from '../../kernel/errors.js';
+import { invalidField, PlatformError } from '../../kernel/errors.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { TaskLimiter } from '../../kernel/task-limiter.js';
 import { type Egress, EgressError } from '../../infra/egress/index.js';
@@ -33,11 +33,7 @@ export interface PlacedPart {
 export type ReadParts = (
   scope: TenantScope,
   parts: readonly PlacedPart[],
-  options: {
-    /** The refusal of a part that is too large. */
-    readonly tooLarge: Extract<ErrorCode, 'payload_too_large' | 'validation_error'>;
-    readonly signal?: AbortSignal;
-  },
+  signal?: AbortSignal,
 ) => Promise<readonly ReadPart[]>;
 
 /** Ten attachments, or a long conversation. */
@@ -56,19 +52,19 @@ export function partReader(
   fetchedBytes: FetchedBytes = new FetchedBytes(fetchedBytesMax),
 ): ReadParts {
   const room = new TaskLimiter(fetchesMax);
-  return async (scope, parts, { tooLarge, signal }) => {
+  return async (scope, parts, signal) => {
     const beyond = parts[partsMax];
     if (beyond !== undefined)
       throw invalidField(beyond.field, `is one too many: a request may have ${partsMax} images and files`);
     // What can be refused at once is refused before any address is asked.
     const inline = parts.map(({ part, field }) => {
       if (part.url != null) egress.checkUrl(part.url, `${field}.url`);
-      return part.data == null ? undefined : decoded(part.data, `${field}.data`, tooLarge);
+      return part.data == null ? undefined : decoded(part.data, `${field}.data`);
     });
     let leftBytes = allBytesMax;
     const count = (bytes: number): void => {
       leftBytes -= bytes;
-      if (leftBytes < 0) throw allTooLarge(tooLarge);
+      if (leftBytes < 0) throw allTooLarge();
     };
     for (const bytes of inline) count(bytes?.byteLength ?? 0);
     const ending = new AbortController();
@@ -88,7 +84,7 @@ export function partReader(
           const content =
             bytes === undefined
               ? await room.run(scope.tenantId, () =>
-                  fetched(egress, part.url ?? '', `${field}.url`, { tooLarge, signal: ending.signal, take }),
+                  fetched(egress, part.url ?? '', `${field}.url`, { signal: ending.signal, take }),
                 )
               : { bytes, told: undefined };
           const mediaType = typeOf(part, content, field);
@@ -116,27 +112,25 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
   return rejection;
 }
 
-type TooLarge = Parameters<ReadParts>[2]['tooLarge'];
-
-function decoded(data: string, field: string, tooLarge: TooLarge): Buffer {
-  if (bytesInBase64(data) > partBytesMax) throw partTooLarge(field, tooLarge);
+function decoded(data: string, field: string): Buffer {
+  if (bytesInBase64(data) > partBytesMax) throw partTooLarge(field);
   if (data.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(data)) {
     throw invalidField(field, 'must be base64 (RFC 4648, with padding and without line breaks)');
   }
   return Buffer.from(data, 'base64');
 }
 
-function partTooLarge(field: string, code: TooLarge): PlatformError {
+function partTooLarge(field: string): PlatformError {
   const issue = `has more than ${partBytesMax} bytes`;
-  return new PlatformError(code, {
+  return new PlatformError('payload_too_large', {
     message: `${field} ${issue}. Send less, or a smaller version.`,
     details: { field, issue, limit: partBytesMax },
   });
 }
 
-function allTooLarge(code: TooLarge): PlatformError {
+function allTooLarge(): PlatformError {
   const issue = `has images and files of more than ${allBytesMax} bytes together`;
-  return new PlatformError(code, {
+  return new PlatformError('payload_too_large', {
     message: `The request ${issue}.`,
     details: { field: 'messages', issue },
   });
@@ -149,7 +143,6 @@ interface Found {
 }
 
 interface Fetching {
-  readonly tooLarge: TooLarge;
   readonly signal: AbortSignal;
   /** Counts bytes before they are kept. Throws if they are too many. */
   readonly take: (bytes: number) => void;
@@ -159,7 +152,7 @@ async function fetched(
   egress: Pick<Egress, 'streamGuarded'>,
   url: string,
   field: string,
-  { tooLarge, signal, take }: Fetching,
+  { signal, take }: Fetching,
 ): Promise<Found> {
   try {
     // It may have waited for its place until after the end.
@@ -183,7 +176,7 @@ async function fetched(
     return { bytes, told: told === '' ? undefined : told };
   } catch (error) {
     if (!(error instanceof EgressError) || error.failure === 'cancelled') throw error;
-    if (error.failure === 'too_large') throw partTooLarge(field, tooLarge);
+    if (error.failure === 'too_large') throw partTooLarge(field);
     if (error.failure === 'forbidden_target')
       throw invalidField(field, 'points to a host that may not be reached from here');
     throw invalidField(field, `cannot be fetched: ${error.message}`);

@@ -85,14 +85,13 @@ const copies = (count: number, part: object): object[] => Array.from({ length: c
 const fileAt = (path: string): object => ({ type: 'file', url: `https://a/${path}` });
 const files = (count: number, path: string) => placed(...copies(count, fileAt(path)));
 
-const options = { tooLarge: 'validation_error' } as const;
 const limits = { all: 256 * megabyte, each: 100 * megabyte };
 
 test('fifty files of five megabytes are refused at the fifty-first megabyte, and the other fetches end', async (t) => {
   const { egress, fetches, seen } = playedEgress();
   const held = new FetchedBytes(limits);
   const read = partReader(egress, held);
-  await t.throwsAsync(read(mine, files(50, '5'), options), {
+  await t.throwsAsync(read(mine, files(50, '5')), {
     instanceOf: PlatformError,
     message: /more than 52428800 bytes together/,
   });
@@ -108,10 +107,8 @@ test('bytes that come with the request count too', async (t) => {
   const inline = { type: 'file', data: Buffer.alloc(5 * megabyte, 'x').toString('base64') };
   const all = [...copies(4, inline), ...copies(6, fileAt('5'))];
   const read = partReader(egress);
-  t.is((await read(mine, placed(...all), options)).length, 10);
-  const refused = read(mine, placed(...all, { type: 'file', data: 'eA==' }), {
-    tooLarge: 'payload_too_large',
-  });
+  t.is((await read(mine, placed(...all))).length, 10);
+  const refused = read(mine, placed(...all, { type: 'file', data: 'eA==' }));
   await t.throwsAsync(refused, { instanceOf: PlatformError, code: 'payload_too_large' });
 });
 
@@ -130,7 +127,7 @@ test('the first failure ends the other fetches', async (t) => {
     held,
   );
   const parts = placed(...copies(3, fileAt('1?slow')), fileAt('away'), ...copies(3, fileAt('1?slow')));
-  await t.throwsAsync(read(mine, parts, options), {
+  await t.throwsAsync(read(mine, parts), {
     message: /messages\.0\.content\.3\.url: cannot be fetched/,
   });
   t.true(fetches.length > 0 && fetches.every(({ signal }) => signal.aborted));
@@ -141,7 +138,7 @@ test('the first failure ends the other fetches', async (t) => {
 test('what a request has fetched is held until it has all, and is given back then', async (t) => {
   const { egress, release } = playedEgress();
   const held = new FetchedBytes(limits);
-  const reading = partReader(egress, held)(mine, files(5, '2?slow'), options);
+  const reading = partReader(egress, held)(mine, files(5, '2?slow'));
   await eventually(() => held.bytes === 10 * megabyte);
   t.is(held.bytesOf(mine.tenantId), 10 * megabyte);
   release();
@@ -158,11 +155,11 @@ test('a client that leaves gives its bytes back at once, also while its files wa
   const held = new FetchedBytes(limits);
   const read = partReader(egress, held);
   // The other request of the tenant has all places but one.
-  const other = read(mine, files(5, '1?slow'), options);
+  const other = read(mine, files(5, '1?slow'));
   await eventually(() => held.bytes === 5 * megabyte);
   const leaving = new AbortController();
   const parts = placed(fileAt('3'), fileAt('2?slow'), fileAt('4'));
-  const left = t.throwsAsync(read(mine, parts, { ...options, signal: leaving.signal }), {
+  const left = t.throwsAsync(read(mine, parts, leaving.signal), {
     instanceOf: PlatformError,
     code: 'client_closed',
   });
@@ -175,7 +172,7 @@ test('a client that leaves gives its bytes back at once, also while its files wa
   release();
   t.is((await other).length, 5);
   t.is(held.bytes, 0);
-  await t.throwsAsync(read(mine, parts, { ...options, signal: leaving.signal }), { code: 'client_closed' });
+  await t.throwsAsync(read(mine, parts, leaving.signal), { code: 'client_closed' });
   t.is(fetches.length, 7);
 });
 
@@ -183,17 +180,17 @@ test('a tenant holds a bounded number of bytes, and the next request may be sent
   const { egress, release } = playedEgress();
   const held = new FetchedBytes({ all: 100 * megabyte, each: 10 * megabyte });
   const read = partReader(egress, held);
-  const first = read(mine, files(4, '2?slow'), options);
+  const first = read(mine, files(4, '2?slow'));
   await eventually(() => held.bytes === 8 * megabyte);
-  const refused = await t.throwsAsync(read(mine, files(1, '3'), options), { instanceOf: PlatformError });
+  const refused = await t.throwsAsync(read(mine, files(1, '3')), { instanceOf: PlatformError });
   t.is(refused.code, 'service_unavailable');
   t.is(refused.retry, 'later');
   t.is(refused.retryAfterSeconds, 1);
   t.is(held.bytesOf(mine.tenantId), 8 * megabyte);
-  t.is((await read(theirs, files(1, '3'), options)).length, 1);
+  t.is((await read(theirs, files(1, '3'))).length, 1);
   release();
   t.is((await first).length, 4);
-  t.is((await read(mine, files(1, '3'), options)).length, 1);
+  t.is((await read(mine, files(1, '3'))).length, 1);
   t.is(held.bytes, 0);
 });
 
@@ -201,12 +198,12 @@ test('at the limit of the node the largest request of the tenant with the most b
   const { egress, fetches, release } = playedEgress();
   const held = new FetchedBytes({ all: 20 * megabyte, each: 18 * megabyte });
   const read = partReader(egress, held);
-  const small = read(mine, files(1, '3?slow'), options);
-  const large = t.throwsAsync(read(mine, files(2, '5?slow'), options), { code: 'service_unavailable' });
+  const small = read(mine, files(1, '3?slow'));
+  const large = t.throwsAsync(read(mine, files(2, '5?slow')), { code: 'service_unavailable' });
   await eventually(() => held.bytes === 13 * megabyte);
-  const others = read(theirs, files(1, '5?slow'), options);
+  const others = read(theirs, files(1, '5?slow'));
   await eventually(() => held.bytes === 18 * megabyte);
-  const newcomer = read(more, files(1, '4?slow'), options);
+  const newcomer = read(more, files(1, '4?slow'));
   await large;
   await eventually(() => held.bytes === 12 * megabyte);
   t.is(held.bytesOf(mine.tenantId), 3 * megabyte);
@@ -220,9 +217,9 @@ test('a tenant that has the most itself is refused, and takes nothing from the o
   const { egress, release } = playedEgress();
   const held = new FetchedBytes({ all: 10 * megabyte, each: 10 * megabyte });
   const read = partReader(egress, held);
-  const others = read(theirs, files(1, '4?slow'), options);
+  const others = read(theirs, files(1, '4?slow'));
   await eventually(() => held.bytes === 4 * megabyte);
-  await t.throwsAsync(read(mine, files(2, '5'), options), { code: 'service_unavailable' });
+  await t.throwsAsync(read(mine, files(2, '5')), { code: 'service_unavailable' });
   t.is(held.bytes, 4 * megabyte);
   release();
   t.is((await others).length, 1);

@@ -25,7 +25,7 @@ function read(part: object, streamGuarded: () => Promise<StreamedAnswer> = answe
   const [given] = attachmentsShape.parse([part]) as readonly GivenPart[];
   const reader = partReader({ checkUrl: (url) => new URL(url), streamGuarded });
   if (given === undefined) throw new Error('one part is given');
-  return reader(scope, [{ part: given, field: 'a' }], { tooLarge: 'payload_too_large' });
+  return reader(scope, [{ part: given, field: 'a' }]);
 }
 
 async function refusal(t: ExecutionContext, ...given: Parameters<typeof read>): Promise<unknown> {
