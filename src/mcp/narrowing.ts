@@ -42,6 +42,16 @@ export function isShown({ tool, toolset }: CompiledTool, { toolsets, tools, read
   return !readOnly || tool.hints.includes('R');
 }
 
+/** The headers of the request that leave a tool out. */
+export function leftOutBy(one: CompiledTool, { toolsets, tools, readOnly }: Narrowing): readonly string[] {
+  const none = { toolsets: undefined, tools: undefined, readOnly: false };
+  return Object.entries({
+    'X-MCP-Toolsets': { ...none, toolsets },
+    'X-MCP-Tools': { ...none, tools },
+    'X-MCP-Readonly': { ...none, readOnly },
+  }).flatMap(([header, narrowing]) => (isShown(one, narrowing) ? [] : [header]));
+}
+
 function namesIn(header: string | undefined): ReadonlySet<string> | undefined {
   if (header === undefined || header === '' || header.trim() === '') return undefined;
   return new Set(header.split(',').map((name) => name.trim().toLowerCase()));

@@ -11,7 +11,7 @@ import type { Cancellations } from './cancellations.js';
 import type { Completions } from './prompts/completions.js';
 import { promptList, promptOf } from './prompts/prompts.js';
 import type { ClientRequest } from './client-request.js';
-import { isShown, narrowed } from './narrowing.js';
+import { isShown, leftOutBy, narrowed } from './narrowing.js';
 import type { Resources } from './resources/resources.js';
 import { callTool, type CallToolParts } from './tools/call-tool.js';
 import type { ToolCatalogue } from './tools/catalogue.js';
@@ -100,7 +100,7 @@ async function called(
   unsent: UnsentFrames,
 ): Promise<CallToolResult> {
   const found = parts.catalogue.named(name);
-  if (found === undefined || !isShown(found, request.narrowing)) throw unknownTool(parts, request, name);
+  if (found === undefined || !isShown(found, request.narrowing)) throw missingTool(parts, request, name);
   const { id, signal, _meta: meta } = mcpReq;
   const token = meta?.progressToken;
   const outcome = await callTool(parts, request, found, args, {
@@ -113,10 +113,20 @@ async function called(
   return resultOf(outcome);
 }
 
-function unknownTool({ catalogue }: McpServerParts, { caller }: ClientRequest, name: string): ProtocolError {
-  const known = catalogue.of(caller.role).map(({ tool }) => tool.name);
+/** Tells no more about tools than their list, with and without the headers that shorten it, tells the role. */
+function missingTool(
+  { catalogue }: McpServerParts,
+  { caller, narrowing }: ClientRequest,
+  name: string,
+): ProtocolError {
+  const ofRole = catalogue.of(caller.role);
+  const leftOut = ofRole.find(({ tool }) => tool.name === name);
+  const known = narrowed(ofRole, narrowing).map(({ tool }) => tool.name);
   return new ProtocolError(
     ProtocolErrorCode.InvalidParams,
-    `There is no tool ${name.slice(0, 100)}.${didYouMean(name, known)} tools/list has the tools of this key.`,
+    leftOut === undefined
+      ? `There is no tool ${name.slice(0, 100)}.${didYouMean(name, known)} tools/list has the tools of this key.`
+      : `This connection does not offer the tool ${name}: it is left out by ${leftOutBy(leftOut, narrowing).join(' and ')}. ` +
+          'tools/list has the tools of this connection.',
   );
 }

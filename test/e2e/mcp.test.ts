@@ -124,8 +124,27 @@ test.serial('an unknown or excluded tool is a protocol error with the closest na
   const unknown = await t.throwsAsync(client.callTool({ name: 'list_agent', arguments: {} }));
   t.like(unknown, { code: -32_602 });
   t.regex(unknown?.message ?? '', /Did you mean "list_agents"/);
-  const hidden = await t.throwsAsync(client.callTool({ name: 'create_agent', arguments: { name: 'x' } }));
-  t.like(hidden, { code: -32_602 });
+  const refused = (by: Client, name: string) =>
+    t.throwsAsync<Error & { code: number }>(by.callTool({ name, arguments: {} }));
+  for (const [name, by] of [
+    ['create_agent', 'X-MCP-Readonly'],
+    ['get_agent_version', 'X-MCP-Toolsets'],
+    ['archive_agent', 'X-MCP-Readonly'],
+    ['delete_secret', 'X-MCP-Toolsets and X-MCP-Readonly'],
+  ]) {
+    const hidden = await refused(client, name ?? '');
+    t.is(hidden?.code, -32_602);
+    t.true(
+      hidden?.message.includes(`does not offer the tool ${name}: it is left out by ${by}.`),
+      hidden?.message,
+    );
+  }
+  // Only tools that the list has are suggested.
+  t.notRegex((await refused(client, 'archive_agents'))?.message ?? '', /archive_agent"/);
+  const key = await served.keyOf('member');
+  const member = await mcpClient(t, node.node.baseUrl, key, { headers: { 'x-mcp-tools': 'list_agents' } });
+  t.regex((await refused(member, 'get_agent'))?.message ?? '', /left out by X-MCP-Tools\./);
+  t.regex((await refused(member, 'delete_secret'))?.message ?? '', /There is no tool delete_secret\. tools/);
 });
 
 test.serial('a header lowers the role and never raises it', async (t) => {
