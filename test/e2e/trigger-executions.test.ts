@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { mcpClient, structured } from '../support/clients/mcp.js';
 import { eventually } from '../support/clocks/eventually.js';
 import { type TenantNode } from '../support/servers/node.js';
 import { sharedNode } from '../support/servers/shared-node.js';
@@ -60,6 +61,29 @@ test('an accepted message is found by its id at once, queued, before a session t
   t.deepEqual(completed.json.data, []);
   const whole = await asOwner(node, 'GET', `/api/v1/executions/${json.execution_id}`);
   t.like(whole.json.data, { status: 'queued', trigger_id: trigger.id, delivery_status: 'none', steps: [] });
+});
+
+test('an execution shows its whole message, without credentials, over REST and MCP', async (t) => {
+  const node = await shared.tenant(t);
+  const agent_id = await slowAgent(node);
+  const trigger = await createTrigger(node, { execution: { mode: 'async' } });
+  await asOwner(node, 'PATCH', `/api/triggers/${trigger.id}`, { agent_id });
+  const client = await mcpClient(t, node.node.baseUrl, node.bootstrap.api_key);
+  const shown = async (message: string): Promise<string> => {
+    const { json } = await sendSigned(node, trigger, { message });
+    const whole = await executionOf(node, trigger, json.execution_id);
+    const answer = await client.callTool({
+      name: 'get_trigger_execution',
+      arguments: { trigger_id: trigger.id, execution_id: json.execution_id },
+    });
+    t.like(structured(answer), { data: { id: json.execution_id, payload: whole.payload } });
+    return whole.payload.message;
+  };
+  const words = 'a word and '.repeat(40);
+  t.is(await shown(`${words}Bearer abcdefghijklmnop1234567890`), `${words}[REDACTED]`);
+  await eventually(async () => (await executionsOf(node, trigger))[0]?.status === 'completed');
+  // It waits, so that no model reads it. The answer of a tool has at most 1 MB.
+  t.is(await shown('\u20ac'.repeat(150_000)), '\u20ac'.repeat(100_000));
 });
 
 test("a webhook shows its tenant's window, and one authenticated by a key shows the key's", async (t) => {

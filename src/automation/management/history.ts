@@ -20,6 +20,8 @@ import { type ExecutionRow, findExecution, listExecutions } from './history-rows
 import { named } from '../../http/operations/index.js';
 
 const previewCharsMax = 200;
+/** A tool of MCP answers with at most 1 MB, and no character takes more than three bytes. */
+const messageCharsMax = 100_000;
 const moment = z.iso.datetime();
 
 export const executionAnswer = named(
@@ -71,6 +73,15 @@ export const enrichedAnswer = named(
         steps: z.array(subAgentStep).optional().describe('What the sub-agent did, of the same form.'),
       }),
     ),
+    payload: z
+      .object({
+        message: z
+          .string()
+          .describe(
+            `The message that was made of it, with secrets redacted; at most ${messageCharsMax} characters.`,
+          ),
+      })
+      .describe('What is kept of the payload; the document that the sender sent is not stored.'),
     context: z
       .record(z.string(), z.unknown())
       .describe('The values mapped from the payload, with secrets redacted.'),
@@ -173,6 +184,7 @@ export class History {
           finished_at: finished_at?.toISOString() ?? null,
           ...subAgentSteps(detail),
         })),
+        payload: { message: shown(row.input.message, messageCharsMax) },
         context: redactDeep(row.input.declared_context ?? {}) as Record<string, unknown>,
         deliveries: attempts.map(({ chunk, attempt, status_code, error, started_at }) => ({
           chunk,
@@ -284,8 +296,8 @@ export function executionAnswerOf(row: ExecutionRow): z.input<typeof executionAn
     status: row.status as z.input<typeof executionAnswer>['status'],
     outcome: row.outcome as z.input<typeof executionAnswer>['outcome'],
     ...(row.error === null ? {} : { error: row.error }),
-    input_preview: preview(row.input.message),
-    output_preview: preview(row.output ?? ''),
+    input_preview: shown(row.input.message, previewCharsMax),
+    output_preview: shown(row.output ?? '', previewCharsMax),
     usage: row.usage,
     latency_ms: row.latency_ms,
     delivery_status: row.delivery_status,
@@ -296,6 +308,6 @@ export function executionAnswerOf(row: ExecutionRow): z.input<typeof executionAn
   };
 }
 
-function preview(text: string): string {
-  return cutText(redactText(text), previewCharsMax);
+function shown(text: string, charsMax: number): string {
+  return cutText(redactText(text), charsMax);
 }
