@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { ClusterError } from '../../errors.js';
-import { isStatementError, UnusableWrite } from './failures.js';
+import { isStatementError, storeUnavailable, UnusableWrite } from './failures.js';
 
 export interface ConnectionsOptions {
   readonly databaseUrl: string;
@@ -46,8 +46,8 @@ const plansKeptUses = { first: 256, most: 4_096 };
 const timeoutMarginMs = 2_000;
 
 /**
- * A few connections. Each runs one transaction at a time and pipelines its statements. A connection is discarded
- * after any failure except a refused statement.
+ * A few connections to a server that writes. Each runs one transaction at a time and pipelines its statements. A
+ * connection is discarded after any failure except a refused statement.
  */
 export class Connections {
   readonly #options: ConnectionsOptions;
@@ -136,12 +136,13 @@ export class Connections {
     client.on('error', () => this.#drop(client));
     try {
       await client.connect();
+      await refuseUnlessWriting(client);
       return client;
     } catch (error) {
       this.#open -= 1;
       this.#end(client);
       this.#waiting.shift()?.(undefined);
-      throw new ClusterError('store_unavailable', 'PostgreSQL cannot be reached', { cause: error });
+      throw storeUnavailable('PostgreSQL cannot be reached', error);
     }
   }
 
@@ -157,6 +158,29 @@ export class Connections {
   #end(client: pg.Client): void {
     // The connection is broken or about to break; there is nothing left to handle.
     client.end().catch(() => undefined);
+  }
+}
+
+/**
+ * During a failover the address may lead to a standby for a moment, or to a primary that does not write yet. A connection
+ * to it stays there and fails at each write, or answers a read without what was committed since.
+ */
+async function refuseUnlessWriting(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ is_standby: boolean; is_read_only: boolean }>(
+    `select pg_is_in_recovery() as is_standby, current_setting('transaction_read_only')::boolean as is_read_only`,
+  );
+  const [server] = rows;
+  if (server?.is_standby !== false) {
+    throw new ClusterError(
+      'store_unavailable',
+      'the address of PostgreSQL leads to a standby, not to the primary',
+    );
+  }
+  if (server.is_read_only) {
+    throw new ClusterError(
+      'store_unavailable',
+      'PostgreSQL is read-only (default_transaction_read_only is on)',
+    );
   }
 }
 

@@ -1,6 +1,8 @@
 import pg from 'pg';
 import { ClusterError } from '../../errors.js';
 
+const readOnly = '25006';
+
 /** A time-out of a lock or a statement: PostgreSQL rolled it back. Most likely another transaction holds one of the rows. */
 export function isHeldUp(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError && (error.code === '55P03' || error.code === '57014');
@@ -38,9 +40,9 @@ export class UnusableWrite extends Error {
   }
 }
 
-/** The statement failed and the connection remains usable. */
+/** The statement failed and the connection remains usable. One to a server that does not write serves nobody. */
 export function isStatementError(error: unknown): error is pg.DatabaseError {
-  return error instanceof pg.DatabaseError && error.severity === 'ERROR';
+  return error instanceof pg.DatabaseError && error.severity === 'ERROR' && error.code !== readOnly;
 }
 
 export function storeUnavailable(message: string, cause: unknown): ClusterError {

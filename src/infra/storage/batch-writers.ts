@@ -4,7 +4,7 @@ import type { Random, Time } from '../../../cluster/index.js';
 import type { BatchTarget } from './batch-target.js';
 import { Writer } from './batch-writer.js';
 import type { BatchWriter, BatchWriterOptions, Send } from './batch-writer.js';
-import { assertRole, clientConfig } from './connection.js';
+import { checkServer, clientConfig } from './connection.js';
 import { StoreError, toStoreError } from './errors.js';
 import { PlanAges } from './plan-ages.js';
 import { ignoreIdleLosses, poolConfig } from './pool.js';
@@ -72,7 +72,7 @@ function sender(pool: pg.Pool, time: Time): Send {
     const client = await pool.connect();
     try {
       if (!checked.has(client)) {
-        assertRole((await client.query('select current_user')).rows, writerRole);
+        await checkServer(client, writerRole);
         checked.add(client);
       }
       if (plans.areOld(client)) await client.query('discard plans');

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { backoffMs } from '../../../cluster/index.js';
 import type { Random, Time } from '../../../cluster/index.js';
 import type { Change } from './changes.js';
-import { assertRole, clientConfig } from './connection.js';
+import { checkServer, clientConfig } from './connection.js';
 import { toStoreError } from './errors.js';
 import { directoryRole } from './roles.js';
 
@@ -210,7 +210,7 @@ class Feed implements ChangeFeed {
     client.on('error', () => this.#hint());
     try {
       await client.connect();
-      assertRole((await client.query('select current_user')).rows, directoryRole);
+      await checkServer(client, directoryRole);
       await client.query('listen troupe_changes');
     } catch (error) {
       await client.end();

@@ -1,5 +1,6 @@
 // Settings of every connection of the store, except those for migrations.
 import type { ClientConfig } from 'pg';
+import { z } from 'zod';
 import { StoreError } from './errors.js';
 import type { StoreRole } from './roles.js';
 import { pgTypes } from './type-parsers.js';
@@ -52,16 +53,29 @@ export function clientConfig(settings: ConnectionSettings): ClientConfig {
   };
 }
 
-/** A connection pooler may drop startup options; everything would then silently run as the owner. */
-export function assertRole(rows: readonly unknown[], role: StoreRole): void {
-  const [row] = rows;
-  const found: unknown =
-    typeof row === 'object' && row !== null ? Reflect.get(row, 'current_user') : undefined;
+type Asking = { query(text: string): Promise<{ readonly rows: readonly unknown[] }> };
+
+const server = z.object({ role: z.string(), is_standby: z.boolean() });
+
+/**
+ * The first statement on each connection. A connection pooler may drop startup options; everything would then silently
+ * run as the owner. During a failover the address may lead to a standby for a moment: a connection to it stays there, and
+ * its reads succeed, without what was committed since.
+ */
+export async function checkServer(client: Asking, role: StoreRole): Promise<void> {
+  const { rows } = await client.query('select current_user as role, pg_is_in_recovery() as is_standby');
+  const { role: found, is_standby: isStandby } = server.parse(rows[0]);
   if (found !== role) {
     throw new StoreError(
       'defect',
-      `Connected as ${String(found)} instead of ${role}: a proxy or pooler before PostgreSQL drops the startup ` +
+      `Connected as ${found} instead of ${role}: a proxy or pooler before PostgreSQL drops the startup ` +
         'parameter "options". Set DATABASE_URL to PostgreSQL itself, or to a pooler in session mode that passes it on.',
+    );
+  }
+  if (isStandby) {
+    throw new StoreError(
+      'unavailable',
+      'DATABASE_URL leads to a standby of PostgreSQL. It must lead to the primary; during a failover it does so shortly.',
     );
   }
 }

@@ -8,7 +8,7 @@ import pg from 'pg';
 import { z } from 'zod';
 import type { Time } from '../../../cluster/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import { assertRole, clientConfig } from './connection.js';
+import { checkServer, clientConfig } from './connection.js';
 import type { ConnectionSettings } from './connection.js';
 import { StoreError, toStoreError } from './errors.js';
 import { PlanAges } from './plan-ages.js';
@@ -193,7 +193,7 @@ class Lane {
     client.on('error', () => this.#drop(client)); // pg rejects the statements in flight
     try {
       await client.connect();
-      assertRole((await client.query('select current_user')).rows, this.#settings.role);
+      await checkServer(client, this.#settings.role);
     } catch (error) {
       await client.end();
       throw error;

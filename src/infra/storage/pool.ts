@@ -1,6 +1,6 @@
 // A pool of connections that use one role, on top of pg's clients.
 import pg from 'pg';
-import { assertRole, clientConfig } from './connection.js';
+import { checkServer, clientConfig } from './connection.js';
 import type { ConnectionSettings } from './connection.js';
 import { StoreError, toStoreError } from './errors.js';
 import { TaskLimiter } from '../../kernel/task-limiter.js';
@@ -61,7 +61,7 @@ export function openPool({
     const session = new Session(client);
     try {
       if (!checked.has(client)) {
-        assertRole((await session.query('select current_user')).rows, settings.role);
+        await checkServer(session, settings.role);
         checked.add(client);
       }
       return await work(session);
