@@ -13,6 +13,7 @@ export function durableCounterOver(databaseUrl: string) {
     role: 'troupe_writer',
     statementTimeoutMs: config.statementTimeoutMs,
     connectTimeoutMs: config.connectTimeoutMs,
+    time: systemTime,
   });
   const counter = durableCounter(new GroupCommit(store, config, systemTime, systemRandom), systemTime);
   return { counter, close: () => store.close() };

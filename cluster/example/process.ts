@@ -30,6 +30,7 @@ const database = {
   role: settings.databaseRole,
   statementTimeoutMs: config.statementTimeoutMs,
   connectTimeoutMs: config.connectTimeoutMs,
+  time: systemTime,
 };
 const fence = new PostgresFenceStore(postgresCounterTables, database);
 const counter = durableCounter(new GroupCommit(fence, config, systemTime, systemRandom), systemTime);

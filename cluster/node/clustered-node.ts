@@ -93,6 +93,7 @@ export async function openClusteredNode(options: ClusteredNodeOptions): Promise<
     ...(options.databaseRole === undefined ? {} : { role: options.databaseRole }),
     statementTimeoutMs: config.statementTimeoutMs,
     connectTimeoutMs: config.connectTimeoutMs,
+    time: systemTime,
     cluster,
   });
   // Checks PostgreSQL at start. Otherwise a node that joins an existing view would detect the failure only at the

@@ -49,6 +49,7 @@ export async function startNode(
     role: 'troupe_writer',
     statementTimeoutMs: config.statementTimeoutMs,
     connectTimeoutMs: databaseConnectMs,
+    time: systemTime,
   });
   const process = freshProcessId(settings.name);
   const { tracePath } = settings;

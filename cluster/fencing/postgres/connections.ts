@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { ClusterError } from '../../errors.js';
+import type { Time } from '../../time/time.js';
 import { isStatementError, storeUnavailable, UnusableWrite } from './failures.js';
 
 export interface ConnectionsOptions {
@@ -11,6 +12,7 @@ export interface ConnectionsOptions {
   /** How long a statement waits for a lock; by default as long as it may run. */
   readonly lockTimeoutMs?: number;
   readonly connectTimeoutMs: number;
+  readonly time: Time;
 }
 
 export interface Statement {
@@ -42,6 +44,15 @@ const planning = [
  */
 const plansKeptUses = { first: 256, most: 4_096 };
 
+/** After this time without use a connection is closed. A burst opens all of them, and the last one used is used again. */
+const idleMs = 60_000;
+
+/**
+ * Firewalls and balancers forget a silent connection after some minutes and report it to nobody: the next statement would
+ * wait for its whole time-out. The system's own first probe comes after two hours.
+ */
+const keepAliveDelayMs = 30_000;
+
 /** Time beyond the server's statement time-out after which the connection counts as dead. */
 const timeoutMarginMs = 2_000;
 
@@ -51,7 +62,8 @@ const timeoutMarginMs = 2_000;
  */
 export class Connections {
   readonly #options: ConnectionsOptions;
-  readonly #idle: pg.Client[] = [];
+  /** The last one used is at the end. */
+  readonly #idle: { readonly client: pg.Client; readonly sinceMs: number }[] = [];
   readonly #plans = new WeakMap<pg.Client, { usesLeft: number; kept: number }>();
   readonly #waiting: ((client: pg.Client | undefined) => void)[] = [];
   #open = 0;
@@ -81,7 +93,7 @@ export class Connections {
   async close(): Promise<void> {
     this.#closed = true;
     for (const wake of this.#waiting.splice(0)) wake(undefined);
-    await Promise.all(this.#idle.splice(0).map((client) => client.end()));
+    await Promise.all(this.#idle.splice(0).map(({ client }) => client.end()));
   }
 
   #hasOldPlans(client: pg.Client): boolean {
@@ -97,8 +109,9 @@ export class Connections {
 
   async #take(): Promise<pg.Client> {
     if (this.#closed) throw new ClusterError('store_unavailable', 'the store is closed');
+    this.#endLongIdle();
     const idle = this.#idle.pop();
-    if (idle !== undefined) return idle;
+    if (idle !== undefined) return idle.client;
     if (this.#open < this.#options.connectionsMax) return this.#connect();
     const handed = await new Promise<pg.Client | undefined>((resolve) => this.#waiting.push(resolve));
     return handed ?? this.#take();
@@ -107,7 +120,7 @@ export class Connections {
   #giveBack(client: pg.Client, isSound: boolean): void {
     if (isSound && !this.#closed) {
       const waiting = this.#waiting.shift();
-      if (waiting === undefined) this.#idle.push(client);
+      if (waiting === undefined) this.#idle.push({ client, sinceMs: this.#options.time.monotonicMs() });
       else waiting(client);
       return;
     }
@@ -131,6 +144,7 @@ export class Connections {
       idle_in_transaction_session_timeout: statementTimeoutMs,
       query_timeout: statementTimeoutMs + timeoutMarginMs,
       keepAlive: true,
+      keepAliveInitialDelayMillis: keepAliveDelayMs,
       pipeline: true,
     });
     client.on('error', () => this.#drop(client));
@@ -146,9 +160,18 @@ export class Connections {
     }
   }
 
-  /** An idle connection was lost. pg rejects statements in flight by itself. */
+  #endLongIdle(): void {
+    const keptSinceMs = this.#options.time.monotonicMs() - idleMs;
+    for (;;) {
+      const [longest] = this.#idle;
+      if (longest === undefined || longest.sinceMs >= keptSinceMs) return;
+      this.#drop(longest.client);
+    }
+  }
+
+  /** An idle connection was lost or is too old. pg rejects statements in flight by itself. */
   #drop(client: pg.Client): void {
-    const index = this.#idle.indexOf(client);
+    const index = this.#idle.findIndex((idle) => idle.client === client);
     if (index < 0) return;
     this.#idle.splice(index, 1);
     this.#open -= 1;

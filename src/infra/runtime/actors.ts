@@ -129,6 +129,7 @@ export function createActors(parts: ActorsParts): Actors {
         role: writerRole,
         statementTimeoutMs: config.statementTimeoutMs,
         connectTimeoutMs: connectTimeoutOf(databaseUrl, config.connectTimeoutMs),
+        time: systemTime,
         activationsMax,
         batchesMax,
       });

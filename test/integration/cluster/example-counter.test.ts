@@ -27,6 +27,7 @@ test('an addition repeated after its owner was replaced adds nothing and returns
     role: 'troupe_writer',
     statementTimeoutMs: config.statementTimeoutMs,
     connectTimeoutMs: databaseConnectMs,
+    time: systemTime,
   });
   t.teardown(() => store.close());
   const kind = durableCounter(new GroupCommit(store, config, systemTime, systemRandom), systemTime);

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { PostgresFenceStore, type PostgresTables } from '../../../cluster/fencing/postgres/fence-store.js';
+import { systemTime } from '../../../cluster/time/system.js';
 import { refusedSums, type SumLoad, type SumWrite, unusableSum } from '../../contracts/fence-store.js';
 
 export const sumTables: PostgresTables<SumLoad, number, SumWrite, number> = {
@@ -79,5 +80,6 @@ export function openSumStore(databaseUrl: string, { inOne = false, statementTime
     statementTimeoutMs,
     // The tests of a file open a hundred connections at once.
     connectTimeoutMs: 30_000,
+    time: systemTime,
   });
 }

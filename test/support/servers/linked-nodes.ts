@@ -62,6 +62,7 @@ export class LinkedNode {
       role: 'troupe_writer',
       statementTimeoutMs: config.statementTimeoutMs,
       connectTimeoutMs: databaseConnectMs,
+      time: systemTime,
     });
     this.#closing.push(() => store.close());
     return new GroupCommit(store, config, systemTime, systemRandom);

@@ -124,6 +124,7 @@ export async function startSessionNode(options: SessionNodeOptions): Promise<Ses
     role: 'troupe_writer',
     statementTimeoutMs: config.statementTimeoutMs,
     connectTimeoutMs: databaseConnectMs,
+    time: systemTime,
   });
   const commits = new GroupCommit(over?.(store) ?? store, config, systemTime, systemRandom);
   const self = (group: string, key: string): Reference<SessionService> => node.actor(kind, group, key);

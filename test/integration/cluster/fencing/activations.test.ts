@@ -4,6 +4,7 @@ import pg from 'pg';
 import { groupId } from '../../../../cluster/fencing/postgres/actor-key.js';
 import { PostgresFenceStore } from '../../../../cluster/fencing/postgres/fence-store.js';
 import { type ActorAddress, processId } from '../../../../cluster/ids/ids.js';
+import { systemTime } from '../../../../cluster/time/system.js';
 import { activation, adding, counterAddress, type SumStore } from '../../../contracts/fence-store.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { eventually } from '../../../support/clocks/eventually.js';
@@ -20,6 +21,7 @@ function openNarrow(t: ExecutionContext, tables = sumTables): SumStore {
     role: 'troupe_writer',
     statementTimeoutMs: 60_000,
     connectTimeoutMs: 30_000,
+    time: systemTime,
     activationsMax: 1,
   });
   t.teardown(() => store.close());

@@ -22,6 +22,7 @@ function tensAndOnes() {
       role: 'troupe_writer',
       statementTimeoutMs: config.statementTimeoutMs,
       connectTimeoutMs: databaseConnectMs,
+      time: systemTime,
     },
   );
   return { store, group: new GroupCommit(store, config, systemTime, systemRandom) };

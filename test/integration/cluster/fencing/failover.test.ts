@@ -3,6 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { Connections } from '../../../../cluster/fencing/postgres/connections.js';
 import { PostgresNumbers } from '../../../../cluster/fencing/postgres/view-numbers.js';
 import { viewNumber } from '../../../../cluster/ids/ids.js';
+import { systemTime } from '../../../../cluster/time/system.js';
 import { activated, adding, counterAddress } from '../../../contracts/fence-store.js';
 import { createDatabase, type TestDatabase } from '../../../support/database/database.js';
 import { ChangingServer } from '../../../support/database/standby.js';
@@ -24,6 +25,7 @@ function settings({ url }: TestDatabase) {
     role: 'troupe_writer',
     statementTimeoutMs: 60_000,
     connectTimeoutMs: 30_000,
+    time: systemTime,
   };
 }
 

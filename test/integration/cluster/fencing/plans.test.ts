@@ -1,6 +1,7 @@
 import test from 'ava';
 import pg from 'pg';
 import { Connections } from '../../../../cluster/fencing/postgres/connections.js';
+import { systemTime } from '../../../../cluster/time/system.js';
 import { activated, adding, counterAddress } from '../../../contracts/fence-store.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { eventually } from '../../../support/clocks/eventually.js';
@@ -47,6 +48,7 @@ test.serial('a plan made for an empty table is made again while the table fills'
     connectionsMax: 1,
     statementTimeoutMs: 5_000,
     connectTimeoutMs: 5_000,
+    time: systemTime,
   });
   t.teardown(() => connections.close());
   const ask = (): Promise<pg.QueryResult> =>

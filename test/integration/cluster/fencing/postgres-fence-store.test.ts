@@ -270,6 +270,7 @@ test('view numbers are unique, exceed the given number, and keep the last seized
     role: 'troupe_writer',
     statementTimeoutMs: 5_000,
     connectTimeoutMs,
+    time: systemTime,
   };
   const numbers = [
     new PostgresNumbers({ ...options, cluster: 'n' }),
@@ -336,6 +337,7 @@ test('the newest generation is the last one named for the first time', async (t)
       role: 'troupe_writer',
       statementTimeoutMs: 5_000,
       connectTimeoutMs,
+      time: systemTime,
       cluster,
     });
   const [one, other, stranger] = [open('g'), open('g'), open('another')];

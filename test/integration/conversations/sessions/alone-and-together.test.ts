@@ -10,6 +10,7 @@ import {
   PostgresFenceStore,
   revision,
   slot,
+  systemTime,
 } from '../../../../cluster/index.js';
 import type { ExecutionRow, SessionRow, SessionWrite } from '../../../../src/conversations/sessions/rows.js';
 import { sessionTables } from '../../../../src/conversations/sessions/session.store.js';
@@ -152,6 +153,7 @@ test('a single write is stored like one of a batch, and also reports an ended tu
     role: 'troupe_writer',
     statementTimeoutMs: config.statementTimeoutMs,
     connectTimeoutMs: databaseConnectMs,
+    time: systemTime,
   });
   t.teardown(() => store.close());
   const tenant = bench.scope.tenantId;

@@ -14,6 +14,7 @@ import {
   slot,
   slotCount,
   SlotSet,
+  systemTime,
 } from '../../../../cluster/index.js';
 import { MemoryFenceStore } from '../../../../cluster/simulation/fence-store.js';
 import { SeededRandom } from '../../../../cluster/simulation/virtual-time.js';
@@ -218,6 +219,7 @@ test('drawn writes of sessions leave the same rows in PostgreSQL and in the simu
     role: 'troupe_writer',
     statementTimeoutMs: config.statementTimeoutMs,
     connectTimeoutMs: databaseConnectMs,
+    time: systemTime,
   });
   t.teardown(() => real.close());
   const usage = new UsageTables(() => Date.now());

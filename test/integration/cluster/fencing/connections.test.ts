@@ -1,0 +1,68 @@
+import { Socket } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import pg from 'pg';
+import { Connections, type ConnectionsOptions } from '../../../../cluster/fencing/postgres/connections.js';
+import { systemTime } from '../../../../cluster/time/system.js';
+import { clientConfig } from '../../../../src/infra/storage/connection.js';
+import { eventually } from '../../../support/clocks/eventually.js';
+import { databaseConnectMs, databaseOfFile } from '../../../support/database/database.js';
+
+const database = databaseOfFile(test);
+
+function open(t: ExecutionContext, options: Partial<ConnectionsOptions> = {}): Connections {
+  const connections = new Connections({
+    databaseUrl: database.url,
+    connectionsMax: 2,
+    statementTimeoutMs: 60_000,
+    connectTimeoutMs: databaseConnectMs,
+    time: systemTime,
+    ...options,
+  });
+  t.teardown(() => connections.close());
+  return connections;
+}
+
+const pidOf = async (client: pg.Client): Promise<number | undefined> =>
+  (await client.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid;
+
+test('a connection that nobody used for a minute is closed, and those in use stay', async (t) => {
+  const watcher = new pg.Client({ connectionString: database.url });
+  await watcher.connect();
+  t.teardown(() => watcher.end());
+  const areOpen = async (pids: readonly (number | undefined)[]): Promise<boolean> =>
+    (await watcher.query('select from pg_stat_activity where pid = any ($1)', [pids])).rowCount ===
+    pids.length;
+  let nowMs = 0;
+  const connections = open(t, { time: { ...systemTime, monotonicMs: () => nowMs } });
+  // The second use begins while the first has its connection.
+  const [first, second] = await connections.use(async (client) => [
+    await connections.use(pidOf),
+    await pidOf(client),
+  ]);
+  nowMs += 40_000;
+  t.is(await connections.use(pidOf), second, 'the one used last');
+  t.true(await areOpen([first, second]));
+  nowMs += 40_000;
+  t.is(await connections.use(pidOf), second);
+  await eventually(async () => !(await areOpen([first])), { what: 'the unused connection is closed' });
+  nowMs += 60_001;
+  t.not(await connections.use(pidOf), second);
+  await eventually(async () => !(await areOpen([second])), { what: 'the other is closed as well' });
+});
+
+test.serial('a silent connection is probed before firewalls forget it', async (t) => {
+  const delays: unknown[] = [];
+  const { setKeepAlive } = Socket.prototype;
+  Socket.prototype.setKeepAlive = function record(this: Socket, isOn, delayMs) {
+    if (isOn === true) delays.push(delayMs);
+    return setKeepAlive.call(this, isOn, delayMs);
+  };
+  t.teardown(() => void (Socket.prototype.setKeepAlive = setKeepAlive));
+  await open(t).use(pidOf);
+  const client = new pg.Client(
+    clientConfig({ databaseUrl: database.url, role: 'troupe_app', statementTimeoutMs: 60_000 }),
+  );
+  await client.connect();
+  await client.end();
+  t.deepEqual(delays, [30_000, 30_000]);
+});
