@@ -2,16 +2,10 @@ import pg from 'pg';
 import { ClusterError } from '../../errors.js';
 import type { Time } from '../../time/time.js';
 import { isStatementError, storeUnavailable, UnusableWrite } from './failures.js';
+import { checkServer, clientConfig, type ServerOptions } from './server.js';
 
-export interface ConnectionsOptions {
-  readonly databaseUrl: string;
-  /** Role set on each connection; its policies let one batch write rows of many groups. */
-  readonly role?: string;
+export interface ConnectionsOptions extends ServerOptions {
   readonly connectionsMax: number;
-  readonly statementTimeoutMs: number;
-  /** How long a statement waits for a lock; by default as long as it may run. */
-  readonly lockTimeoutMs?: number;
-  readonly connectTimeoutMs: number;
   readonly time: Time;
 }
 
@@ -25,18 +19,6 @@ export interface Statement {
 export type Row = Readonly<Record<string, unknown>>;
 
 /**
- * Without these settings PostgreSQL replans a statement several times, which costs more than running it, for the same
- * plan. It also keeps a plan made for a small table for a minute or more, which would scan the whole table: every row
- * is found by its key.
- */
-const planning = [
-  '-c plan_cache_mode=force_generic_plan',
-  '-c enable_seqscan=off',
-  '-c enable_hashjoin=off',
-  '-c enable_mergejoin=off',
-];
-
-/**
  * How often a connection is used before it makes its plans again. For an empty table every index looks the same to the
  * planner: a plan made then finds one row among all rows of a tenant, until PostgreSQL collects statistics a minute
  * later. Counted in uses, because tables grow by uses; each time twice as many, because a plan stays right until a table
@@ -48,20 +30,12 @@ const plansKeptUses = { first: 256, most: 4_096 };
 const idleMs = 60_000;
 
 /**
- * Firewalls and balancers forget a silent connection after some minutes and report it to nobody: the next statement would
- * wait for its whole time-out. The system's own first probe comes after two hours.
- */
-const keepAliveDelayMs = 30_000;
-
-/** Time beyond the server's statement time-out after which the connection counts as dead. */
-const timeoutMarginMs = 2_000;
-
-/**
  * A few connections to a server that writes. Each runs one transaction at a time and pipelines its statements. A
  * connection is discarded after any failure except a refused statement.
  */
 export class Connections {
   readonly #options: ConnectionsOptions;
+  readonly #config: pg.ClientConfig;
   /** The last one used is at the end. */
   readonly #idle: { readonly client: pg.Client; readonly sinceMs: number }[] = [];
   readonly #plans = new WeakMap<pg.Client, { usesLeft: number; kept: number }>();
@@ -71,6 +45,7 @@ export class Connections {
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
+    this.#config = clientConfig(options);
   }
 
   async use<Result>(work: (client: pg.Client) => Promise<Result>): Promise<Result> {
@@ -131,26 +106,12 @@ export class Connections {
   }
 
   async #connect(): Promise<pg.Client> {
-    const { databaseUrl, role, statementTimeoutMs, connectTimeoutMs } = this.#options;
-    const { lockTimeoutMs = statementTimeoutMs } = this.#options;
     this.#open += 1;
-    const client = new pg.Client({
-      connectionString: databaseUrl,
-      options: [...(role === undefined ? [] : [`-c role=${role}`]), ...planning].join(' '),
-      application_name: 'troupe actors',
-      connectionTimeoutMillis: connectTimeoutMs,
-      statement_timeout: statementTimeoutMs,
-      lock_timeout: lockTimeoutMs,
-      idle_in_transaction_session_timeout: statementTimeoutMs,
-      query_timeout: statementTimeoutMs + timeoutMarginMs,
-      keepAlive: true,
-      keepAliveInitialDelayMillis: keepAliveDelayMs,
-      pipeline: true,
-    });
+    const client = new pg.Client(this.#config);
     client.on('error', () => this.#drop(client));
     try {
       await client.connect();
-      await refuseUnlessWriting(client);
+      await checkServer(client, this.#options.role);
       return client;
     } catch (error) {
       this.#open -= 1;
@@ -181,29 +142,6 @@ export class Connections {
   #end(client: pg.Client): void {
     // The connection is broken or about to break; there is nothing left to handle.
     client.end().catch(() => undefined);
-  }
-}
-
-/**
- * During a failover the address may lead to a standby for a moment, or to a primary that does not write yet. A connection
- * to it stays there and fails at each write, or answers a read without what was committed since.
- */
-async function refuseUnlessWriting(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<{ is_standby: boolean; is_read_only: boolean }>(
-    `select pg_is_in_recovery() as is_standby, current_setting('transaction_read_only')::boolean as is_read_only`,
-  );
-  const [server] = rows;
-  if (server?.is_standby !== false) {
-    throw new ClusterError(
-      'store_unavailable',
-      'the address of PostgreSQL leads to a standby, not to the primary',
-    );
-  }
-  if (server.is_read_only) {
-    throw new ClusterError(
-      'store_unavailable',
-      'PostgreSQL is read-only (default_transaction_read_only is on)',
-    );
   }
 }
 

@@ -6,6 +6,7 @@ import { systemTime } from '../../../../cluster/time/system.js';
 import { clientConfig } from '../../../../src/infra/storage/connection.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { databaseConnectMs, databaseOfFile } from '../../../support/database/database.js';
+import { TcpProxy } from '../../../support/servers/tcp-proxy.js';
 
 const database = databaseOfFile(test);
 
@@ -65,4 +66,31 @@ test.serial('a silent connection is probed before firewalls forget it', async (t
   await client.connect();
   await client.end();
   t.deepEqual(delays, [30_000, 30_000]);
+});
+
+test('options in the address are kept beside the role and the settings of the planner', async (t) => {
+  const url = new URL(database.url);
+  url.searchParams.set('options', '-c work_mem=8MB -c enable_seqscan=on');
+  const connections = open(t, { databaseUrl: url.href, role: 'troupe_writer' });
+  const { rows } = await connections.use((client) =>
+    client.query(`select current_user as role, current_setting('work_mem') as given,
+      current_setting('enable_seqscan') as seqscan, current_setting('plan_cache_mode') as plans`),
+  );
+  t.deepEqual(rows, [{ role: 'troupe_writer', given: '8MB', seqscan: 'off', plans: 'force_generic_plan' }]);
+});
+
+test('a connection whose role a pooler dropped is refused', async (t) => {
+  const pooler = await TcpProxy.before(database.url);
+  t.teardown(() => pooler.close());
+  let isDropping = true;
+  pooler.alter = (question) =>
+    isDropping
+      ? Buffer.from(question.toString('latin1').replace('role=troupe_writer', 'work_mem=1234567kB'), 'latin1')
+      : question;
+  const connections = open(t, { databaseUrl: pooler.url, role: 'troupe_writer' });
+  await t.throwsAsync(connections.use(pidOf), {
+    message: /store_unavailable: PostgreSQL: connected as .+ instead of troupe_writer: .+pooler/,
+  });
+  isDropping = false;
+  t.is(typeof (await connections.use(pidOf)), 'number');
 });

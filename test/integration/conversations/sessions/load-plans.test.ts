@@ -58,7 +58,7 @@ for (const analyzed of [false, true]) {
       const sessionId = randomUUID();
       await owner.query('truncate executions, execution_steps, approvals cascade');
       if (analyzed) await owner.query('vacuum analyze executions, execution_steps, approvals');
-      // The settings of the actors' connections, see cluster/fencing/postgres/connections.ts.
+      // The settings of the actors' connections, see cluster/fencing/postgres/server.ts.
       for (const setting of ['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin'])
         await owner.query(`set ${setting} = off`);
       await owner.query('set plan_cache_mode = force_generic_plan');
