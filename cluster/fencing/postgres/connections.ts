@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { ClusterError } from '../../errors.js';
 import type { Time } from '../../time/time.js';
-import { isStatementError, storeUnavailable, UnusableWrite } from './failures.js';
+import { isRefusal, isStatementError, storeUnavailable, UnusableWrite } from './failures.js';
 import { checkServer, clientConfig, type ServerOptions } from './server.js';
 
 export interface ConnectionsOptions extends ServerOptions {
@@ -59,6 +59,8 @@ export class Connections {
     } catch (error) {
       // A refused statement leaves the connection usable, possibly with an open transaction; so does one never sent.
       if (isStatementError(error) || error instanceof UnusableWrite) isSound = await rolledBack(client);
+      // An error that ends the connection is not about the statement, whatever its code says.
+      if (!isSound && isRefusal(error)) throw new Error('PostgreSQL ended the connection', { cause: error });
       throw error;
     } finally {
       this.#giveBack(client, isSound);

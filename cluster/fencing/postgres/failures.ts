@@ -1,8 +1,6 @@
 import pg from 'pg';
 import { ClusterError } from '../../errors.js';
 
-const readOnly = '25006';
-
 /** A time-out of a lock or a statement: PostgreSQL rolled it back. Most likely another transaction holds one of the rows. */
 export function isHeldUp(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError && (error.code === '55P03' || error.code === '57014');
@@ -18,12 +16,13 @@ const transientClass = /^(?:08|25|26|28|40|53|55|57|58)/;
  * PostgreSQL refused the statement for what it says: a constraint, a value out of range, a text too long for an index,
  * a fault of the code. The same statement would fail again. Classes that are not known count too: a batch with such a
  * statement is halved, so that at worst one write is refused, and repeating it would delay the writes of all tenants.
+ *
+ * The severity of an error is of no use: PostgreSQL translates it. `Connections` throws another error if the connection
+ * ended with this one.
  */
 export function isRefusal(error: unknown): error is pg.DatabaseError {
   if (!(error instanceof pg.DatabaseError)) return false;
-  const { code = '', severity, message } = error;
-  // These end the connection. Their names are not translated, unlike that of an error.
-  if (severity === 'FATAL' || severity === 'PANIC') return false;
+  const { code = '', message } = error;
   // A change of the tables meets the statement: an internal error that passes.
   if (code === 'XX000' && message.startsWith('tuple concurrently')) return false;
   return !transientClass.test(code);
@@ -40,9 +39,15 @@ export class UnusableWrite extends Error {
   }
 }
 
-/** The statement failed and the connection remains usable. One to a server that does not write serves nobody. */
+/**
+ * The connection fails, an operator or a time-out of the session ends it, or its server does not write: it serves nobody,
+ * even if it stays open.
+ */
+const endOfConnection = /^(?:08|57P|25006|25P03|25P04)/;
+
+/** The statement failed and the connection most likely remains usable: whether it does, the next statement shows. */
 export function isStatementError(error: unknown): error is pg.DatabaseError {
-  return error instanceof pg.DatabaseError && error.severity === 'ERROR' && error.code !== readOnly;
+  return error instanceof pg.DatabaseError && !endOfConnection.test(error.code ?? '');
 }
 
 export function storeUnavailable(message: string, cause: unknown): ClusterError {

@@ -9,15 +9,17 @@ import { activation, adding, counterAddress, type SumStore } from '../../../cont
 import { databaseOfFile } from '../../../support/database/database.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { waitersFor } from '../../../support/database/lock-waiters.js';
+import { inCzech } from '../../../support/database/translated.js';
+import { TcpProxy } from '../../../support/servers/tcp-proxy.js';
 import { createSumTables, sumTables } from '../../../support/database/sum-tables.js';
 
 const database = databaseOfFile(test);
 test.serial.before('the tables that the fence guards', () => createSumTables(database.url));
 
 /** With one connection, what is asked for while it is busy is sent together. */
-function openNarrow(t: ExecutionContext, tables = sumTables): SumStore {
+function openNarrow(t: ExecutionContext, tables = sumTables, databaseUrl = database.url): SumStore {
   const store = new PostgresFenceStore(tables, {
-    databaseUrl: database.url,
+    databaseUrl,
     role: 'troupe_writer',
     statementTimeoutMs: 60_000,
     connectTimeoutMs: 30_000,
@@ -127,16 +129,21 @@ test('a row that another transaction locks delays the activation of its own acto
   t.is(epochOf(await waiting), 2, 'it waits longer than a batch would');
 });
 
-test('an activation that PostgreSQL refuses fails alone', async (t) => {
-  const store = openNarrow(t);
-  const release = await busyConnection(t, store);
-  const wrong = { ...counterAddress(), key: 'a key with \0 is no text for PostgreSQL' };
-  const refused = t.throwsAsync(store.activate(activation(wrong, 'a')), { message: /store_unavailable/ });
-  const neighbours = [1, 2, 3].map(() => store.activate(activation(counterAddress(), 'a')));
-  await release();
-  t.deepEqual((await Promise.all(neighbours)).map(epochOf), [1, 1, 1]);
-  await refused;
-});
+for (const language of ['', ' in Czech']) {
+  test(`an activation that PostgreSQL refuses${language} fails alone`, async (t) => {
+    const server = await TcpProxy.before(database.url);
+    t.teardown(() => server.close());
+    if (language !== '') server.alterAnswer = inCzech;
+    const store = openNarrow(t, sumTables, server.url);
+    const release = await busyConnection(t, store);
+    const wrong = { ...counterAddress(), key: 'a key with \0 is no text for PostgreSQL' };
+    const refused = t.throwsAsync(store.activate(activation(wrong, 'a')), { message: /store_unavailable/ });
+    const neighbours = [1, 2, 3].map(() => store.activate(activation(counterAddress(), 'a')));
+    await release();
+    t.deepEqual((await Promise.all(neighbours)).map(epochOf), [1, 1, 1]);
+    await refused;
+  });
+}
 
 test('an activation whose rows cannot be read fails alone', async (t) => {
   const wrong = counterAddress();

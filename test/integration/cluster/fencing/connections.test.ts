@@ -2,10 +2,12 @@ import { Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import pg from 'pg';
 import { Connections, type ConnectionsOptions } from '../../../../cluster/fencing/postgres/connections.js';
+import { isRefusal } from '../../../../cluster/fencing/postgres/failures.js';
 import { systemTime } from '../../../../cluster/time/system.js';
 import { clientConfig } from '../../../../src/infra/storage/connection.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { databaseConnectMs, databaseOfFile } from '../../../support/database/database.js';
+import { inCzech } from '../../../support/database/translated.js';
 import { TcpProxy } from '../../../support/servers/tcp-proxy.js';
 
 const database = databaseOfFile(test);
@@ -92,5 +94,37 @@ test('a connection whose role a pooler dropped is refused', async (t) => {
     message: /store_unavailable: PostgreSQL: connected as .+ instead of troupe_writer: .+pooler/,
   });
   isDropping = false;
+  t.is(typeof (await connections.use(pidOf)), 'number');
+});
+
+/** A database behind a server that answers as `alter` says. */
+async function altering(t: ExecutionContext, alter: (answer: Buffer) => Buffer): Promise<string> {
+  const server = await TcpProxy.before(database.url);
+  t.teardown(() => server.close());
+  server.alterAnswer = alter;
+  return server.url;
+}
+
+test('a connection stays after a statement that a server refuses in Czech', async (t) => {
+  const connections = open(t, { databaseUrl: await altering(t, inCzech) });
+  const pid = await connections.use(pidOf);
+  await t.throwsAsync(
+    connections.use((client) => client.query('select 1 / 0')),
+    { code: '22012' },
+  );
+  t.is(await connections.use(pidOf), pid);
+});
+
+test('an error that ends the connection is no refusal of the statement, whatever its words and its code', async (t) => {
+  // An internal error may end a connection; a test can only ask for the end by an operator.
+  const fatal = (answer: Buffer): Buffer =>
+    Buffer.from(inCzech(answer).toString('latin1').replace('C57P01\0', 'CXX000\0'), 'latin1');
+  const connections = open(t, { databaseUrl: await altering(t, fatal) });
+  const error = await t.throwsAsync(
+    connections.use((client) => client.query('select pg_terminate_backend(pg_backend_pid())')),
+    { message: 'PostgreSQL ended the connection' },
+  );
+  t.like(error?.cause, { code: 'XX000', severity: 'CHYBA' });
+  t.false(isRefusal(error));
   t.is(typeof (await connections.use(pidOf)), 'number');
 });
