@@ -1,8 +1,8 @@
 import type pg from 'pg';
-import { ClusterError } from '../../errors.js';
 import { viewNumber, type ViewNumber } from '../../ids/ids.js';
 import type { NewestGeneration, ViewNumbers } from '../../membership/member-store.js';
 import { Connections, type ConnectionsOptions, type Statement } from './connections.js';
+import { storeUnavailable } from './failures.js';
 
 export interface PostgresNumbersOptions extends Omit<ConnectionsOptions, 'connectionsMax'> {
   /** Clusters that share a database need different names. */
@@ -95,9 +95,7 @@ export class PostgresNumbers implements ViewNumbers {
     return this.#connections
       .use((client) => client.query<Found>({ ...form, values: [...values] }))
       .catch((error: unknown) => {
-        throw new ClusterError('store_unavailable', 'PostgreSQL did not answer a question about views', {
-          cause: error,
-        });
+        throw storeUnavailable('PostgreSQL did not answer a question about views', error);
       });
   }
 }

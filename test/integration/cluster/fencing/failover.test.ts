@@ -50,7 +50,9 @@ for (const state of ['standby', 'read-only'] as const) {
     const numbers = new PostgresNumbers({ ...settings(database), cluster: 'c' });
     t.teardown(() => numbers.close());
     await server.becomes(state);
-    await t.throwsAsync(numbers.next(viewNumber(0)), { message: /store_unavailable/ });
+    await t.throwsAsync(numbers.next(viewNumber(0)), {
+      message: new RegExp(`store_unavailable: PostgreSQL: .*${state}`),
+    });
     await t.throwsAsync(
       numbers.seized(),
       { message: /store_unavailable/ },
