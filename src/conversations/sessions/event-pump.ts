@@ -45,6 +45,8 @@ export class EventPump {
   /** The last event that was handed to the client; the later ones up to `#lastId` wait in the queue. */
   #sentId: number;
   #isDone = false;
+  /** No comment follows: nobody would end the timer. */
+  #isOver = false;
   #timer: { cancel(): void } | undefined;
   #deadline: { cancel(): void } | undefined;
   /** Set while the turn waits for a person. */
@@ -89,6 +91,7 @@ export class EventPump {
       if (how === 'expired') this.#send(expiry(this.#lastId));
       else if (how === 'broken') this.#send(broken(this.#sentId));
     } finally {
+      this.#isOver = true;
       this.#timer?.cancel();
       this.#deadline?.cancel();
       this.#waiting?.cancel();
@@ -176,6 +179,8 @@ export class EventPump {
 
   #commentLater(): void {
     this.#timer?.cancel();
+    // The last frames are written after the end of the reading.
+    if (this.#isOver) return;
     this.#timer = this.#time.after(keepAliveMs, () => {
       if (!this.#writer.gone.aborted && this.#queue.length === 0) this.#writer.write(keepAliveComment);
       this.#commentLater();

@@ -241,6 +241,31 @@ test('a client whose owner failed is informed under its last sent event, and ret
   t.false(pump.isDone);
 });
 
+test('a stream that broke leaves no timer behind', async (t) => {
+  const { client, owner, running, time } = start();
+  client.isFast = true;
+  await owner.say(['metadata'], { deadlineInMs: 20_000 });
+  await owner.end();
+  await running;
+  t.is(client.types.at(-1), 'error');
+  t.is(time.pending, 0);
+});
+
+test('the stream of a client that was behind at the end of its turn leaves no timer behind', async (t) => {
+  const { client, owner, running, pump, time } = start();
+  await owner.say(['metadata']);
+  await eventually(() => client.isWaitedFor);
+  await owner.say(['delta', 'done']);
+  await owner.end();
+  await eventually(() => time.pending === 0, { what: 'the reading has ended' });
+  client.isFast = true;
+  client.read();
+  await running;
+  t.true(pump.isDone);
+  t.is(client.types.at(-1), 'done');
+  t.is(time.pending, 0);
+});
+
 test('an owner silent for 15 s past its deadline is given up, and a comment is sent every 15 s until then', async (t) => {
   const { client, owner, running, time } = start();
   client.isFast = true;
