@@ -12,6 +12,8 @@ import { type EventText, textOf } from './turn-log.js';
 
 /** Above this, reading from the actor pauses until the client has taken some of the queue. */
 const queueBytesMax = 1024 * 1024;
+/** Of a replay, which may have many megabytes, the native side is given so much at a time. */
+const replayBytes = 64 * 1024;
 /** For an answer of some megabytes over a slow connection. */
 const greatEventMs = 60_000;
 /** The stream of a turn that waits for a person stays open this long; its client continues it later. */
@@ -26,7 +28,7 @@ export interface PumpSource {
   /** Tells the owner that the retracted text was dropped here. */
   confirmDropped(barrier: number): void;
   /** The stored events after the last one that the client has, for a turn that its owner no longer has in memory. */
-  stored(after: number): Promise<readonly EventText[] | undefined>;
+  stored(after: number): Promise<Iterable<EventText> | undefined>;
 }
 
 interface Frame {
@@ -106,7 +108,10 @@ export class EventPump {
         if (elsewhere) return await this.#readStored(source);
         if (barrier > 0) this.#dropText();
         const isBehind = this.#writing !== undefined;
-        for (const event of events) this.#enqueue(textOf(event));
+        for (const event of events) {
+          this.#enqueue(textOf(event));
+          this.#watchWaiting(event.event.type === 'approval');
+        }
         if (deadlineInMs > 0) this.#watchDeadline(deadlineInMs);
         // The events of a barrier's message may be shown, but only before the owner confirms the change. And nothing is
         // read while the queue is full, not even a barrier; a client that was not behind has longer for one great event.
@@ -131,14 +136,20 @@ export class EventPump {
   async #readStored(source: PumpSource): Promise<'ended' | 'broken'> {
     const events = await source.stored(this.#lastId);
     if (events === undefined) return 'broken';
-    for (const event of events) this.#enqueue(event);
+    // The turn has ended, however long its client takes to read it.
+    this.#deadline?.cancel();
+    this.#waiting?.cancel();
+    for (const event of events) {
+      this.#enqueue(event);
+      if (this.#queuedBytes >= replayBytes) await this.#flushed();
+      if (this.#writer.gone.aborted) break;
+    }
     return 'ended';
   }
 
   #enqueue({ id, type, data }: EventText): void {
     this.#lastId = id;
     if (type === 'done') this.#isDone = true;
-    this.#watchWaiting(type === 'approval');
     this.#send({ id, text: `id: ${id}\nevent: ${type}\ndata: ${data}\n\n`, isText: textTypes.has(type) });
   }
 

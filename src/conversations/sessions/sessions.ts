@@ -28,7 +28,7 @@ import type {
   TurnEvents,
   WatchedEvents,
 } from './requests.js';
-import { type CompactLog, type EventText, placeAfter, unfolded } from './turn-log.js';
+import { type CompactLog, type EventText, unfoldedAfter } from './turn-log.js';
 import { finishedEvents } from './finished-events.js';
 import { type ReadMessages, readMessages } from './wire/read-messages.js';
 import {
@@ -134,14 +134,13 @@ export class Sessions {
     scope: TenantScope,
     executionId: string,
     after: number,
-  ): Promise<readonly EventText[] | undefined> {
+  ): Promise<Iterable<EventText> | undefined> {
     return this.#parts.store.inTenant(scope, async (tx) => {
       const execution = await findExecution(scope, tx, executionId);
       if (execution === null || execution.outcome === null) return undefined;
       const log = await findLog(scope, tx, executionId);
       if (log === null) return finishedEvents(execution, after);
-      const events = unfolded(log as CompactLog);
-      return events.slice(placeAfter(events, after));
+      return unfoldedAfter(log as CompactLog, after);
     });
   }
 

@@ -154,7 +154,7 @@ async function continueTurn(
   if (execution.outcome !== null && after > 0) {
     const left = await parts.sessions.stored(caller.scope, execution.id, after);
     // An ended stream without its `done` would be continued again; this status ends it for good.
-    if (left?.length === 0) return nothingLeft(execution.id);
+    if (left?.[Symbol.iterator]().next().done === true) return nothingLeft(execution.id);
   }
   return reply(parts, parts.chats.follow(caller, execution, after), { isHead: request.isHead });
 }

@@ -143,15 +143,25 @@ export function compact(events: readonly LoggedEvent[]): CompactLog {
   return log;
 }
 
-export function unfolded(log: CompactLog): EventText[] {
-  return log.flatMap((entry) => {
-    if (!('lengths' in entry)) return [entry];
+/**
+ * The events after the one with this id, as for `placeAfter`. They are made one by one, since their texts are many times
+ * as long as the stored form.
+ */
+export function* unfoldedAfter(log: CompactLog, id: number): Generator<EventText, void, undefined> {
+  const first = log[0]?.id ?? 0;
+  const seen = id > 0 && epochOfEvent(id) < epochOfEvent(first) ? first : id;
+  for (const entry of log) {
+    if (!('lengths' in entry)) {
+      if (entry.id > seen) yield entry;
+      continue;
+    }
+    const { type } = entry;
     let start = 0;
-    return entry.lengths.map((length, index) => {
+    for (const [index, length] of entry.lengths.entries()) {
       const content = entry.text.slice(start, start + length);
       start += length;
-      const { type } = entry;
-      return { id: entry.id + index, type, data: JSON.stringify({ type, content }) };
-    });
-  });
+      if (entry.id + index > seen)
+        yield { id: entry.id + index, type, data: JSON.stringify({ type, content }) };
+    }
+  }
 }

@@ -2,6 +2,7 @@
 import test from 'ava';
 import { doneEvent, type StreamEvent } from '../../../../src/conversations/invocation/index.js';
 import { EventPump, type PumpSource } from '../../../../src/conversations/sessions/event-pump.js';
+import { type EventText, textOf } from '../../../../src/conversations/sessions/turn-log.js';
 import type { TurnEvents } from '../../../../src/conversations/sessions/requests.js';
 import { ManualTime } from '../../../support/clocks/manual-time.js';
 import { eventually } from '../../../support/clocks/eventually.js';
@@ -84,8 +85,11 @@ class Owner implements PumpSource {
     this.passedBarriers.push(barrier);
   }
 
-  stored(): Promise<undefined> {
-    return Promise.resolve(undefined);
+  /** What the store has of the turn once it has ended. */
+  log: Iterable<EventText> | undefined;
+
+  stored(): Promise<Iterable<EventText> | undefined> {
+    return Promise.resolve(this.log);
   }
 
   async say(types: readonly StreamEvent['type'][], more: Partial<TurnEvents> = {}): Promise<void> {
@@ -315,6 +319,62 @@ test('the stream of a turn that goes on after the decision stays open, under its
   await owner.end();
   await running;
   t.true(pump.isDone);
+});
+
+/** A stored turn of 2 MB, whose events are made as they are asked for. */
+class StoredTurn implements Iterable<EventText> {
+  made = 0;
+
+  *[Symbol.iterator](): Iterator<EventText> {
+    for (let id = 1; id < 2_000; id += 1) {
+      this.made += 1;
+      yield textOf({ id, event: eventOf('delta', 'x'.repeat(1_024)) });
+    }
+    yield textOf({ id: 2_000, event: eventOf('done', 'end') });
+  }
+}
+
+test('the replay of a stored turn waits for its client every 64 KB', async (t) => {
+  const { client, owner, running, pump, time } = start();
+  owner.log = new StoredTurn();
+  await owner.say(['metadata'], { deadlineInMs: 20_000 });
+  await eventually(() => client.isWaitedFor);
+  client.read();
+  await owner.say([], { elsewhere: true });
+  let pieces = 0;
+  while (!pump.isDone) {
+    await eventually(() => client.isWaitedFor || pump.isDone, { what: 'the next piece' });
+    // Nobody waits for the turn, only for its client.
+    time.advance(60_000);
+    pieces += 1;
+    client.read();
+  }
+  client.isFast = true;
+  client.read();
+  await running;
+  t.true(pieces > 25, `${pieces} pieces`);
+  for (const written of client.writes) t.true(written.length < 70_000, `${written.length} characters`);
+  t.is(client.types.length, 2_001);
+  t.is(client.types.at(-1), 'done');
+  const order = [...client.text.matchAll(/^id: (.*)$/gm)].slice(1).map(([, id]) => Number(id));
+  t.deepEqual(
+    order,
+    Array.from({ length: 2_000 }, (_, at) => at + 1),
+  );
+});
+
+test('the replay to a client that leaves meanwhile ends', async (t) => {
+  const { client, owner, running, pump, time } = start();
+  const log = new StoredTurn();
+  owner.log = log;
+  await owner.say([], { elsewhere: true });
+  await eventually(() => client.isWaitedFor);
+  client.leave();
+  await running;
+  await new Promise((resolve) => setImmediate(resolve));
+  t.false(pump.isDone);
+  t.true(log.made < 100, `${log.made} events`);
+  t.is(time.pending, 0);
 });
 
 test('an event that comes in any step of the end of a write is sent', async (t) => {

@@ -5,7 +5,7 @@ import {
   placeAfter,
   textOf,
   TurnLog,
-  unfolded,
+  unfoldedAfter,
 } from '../../../../src/conversations/sessions/turn-log.js';
 
 function log(epoch: number): TurnLog {
@@ -41,5 +41,7 @@ test('compactly stored events unfold into the same events', (t) => {
   const { events } = log(7);
   const stored = JSON.parse(JSON.stringify(compact(events)));
   t.true(stored.length < events.length);
-  t.deepEqual(unfolded(stored), events.map(textOf));
+  const texts = events.map(textOf);
+  for (const after of [0, 2 * 2 ** 32 + 5, 9 * 2 ** 32, ...events.map(({ id }) => id)])
+    t.deepEqual([...unfoldedAfter(stored, after)], texts.slice(placeAfter(events, after)), `after ${after}`);
 });
