@@ -107,21 +107,22 @@ export class SessionChanges {
   async #read(scope: TenantScope, channel: Channel): Promise<void> {
     const { store, time } = this.#parts;
     const nowMs = time.wallMs();
-    const change = await store.inTenant(scope, async (tx): Promise<SessionChange> => {
+    const { change, seen } = await store.inTenant(scope, async (tx) => {
       const page = { limit: sessionsMax, after: undefined, from: new Date(channel.fromMs) };
       const found = await listSessions(scope, tx, page);
       const changed = found.filter((session) => channel.seen.get(session.id) !== stampOf(session));
-      const cut = found.length > sessionsMax;
-      channel.seen = new Map(found.map((session) => [session.id, stampOf(session)]));
       const last = await lastMessages(
         tx,
         changed.map(({ id }) => id),
       );
+      const sessions = changed.map((session) => ({ session, lastMessage: last.get(session.id) }));
       return {
-        sessions: changed.map((session) => ({ session, lastMessage: last.get(session.id) })),
-        cut,
+        change: { sessions, cut: found.length > sessionsMax },
+        seen: new Map(found.map((session) => [session.id, stampOf(session)])),
       };
     });
+    // Not before: after a failed reading, or within a repeated one, the readers have been told nothing.
+    channel.seen = seen;
     channel.fromMs = nowMs - overlapMs;
     if (change.sessions.length === 0) return;
     for (const receive of channel.readers) receive(change);
