@@ -36,6 +36,8 @@ interface Channel {
   cursor: number;
   /** There may be events up to this number. */
   reportedUpTo: number;
+  /** Raised when the numbers may have gone back: what was being read before does not count. */
+  generation: number;
   readonly listeners: Set<Listener>;
   /** Streams and sockets, including those that are still catching up. */
   users: number;
@@ -43,8 +45,8 @@ interface Channel {
 }
 
 export interface HubParts {
-  readonly feed: ChangeFeed;
-  readonly reads: HotReads;
+  readonly feed: Pick<ChangeFeed, 'subscribe' | 'position' | 'reached'>;
+  readonly reads: Pick<HotReads, 'inTenant'>;
   readonly time: Time;
   /** Publishes to the sockets of this node. */
   readonly publish: (topic: string, text: string) => void;
@@ -71,14 +73,7 @@ export class Hub {
     this.#parts = parts;
     this.#unsubscribe = parts.feed.subscribe(realtimeTopic, {
       onChange: ({ tenantId, number }) => void this.#advanceTo(this.#channels.get(tenantId ?? ''), number),
-      onDropEverything: () => {
-        const { position } = parts.feed;
-        for (const channel of this.#channels.values()) {
-          // A restored database assigns numbers again that it had assigned before.
-          channel.cursor = Math.min(channel.cursor, position);
-          void this.#advanceTo(channel, position);
-        }
-      },
+      onDropEverything: () => this.#beginAgain(parts.feed.position),
     });
   }
 
@@ -105,6 +100,7 @@ export class Hub {
         scope,
         cursor: position,
         reportedUpTo: position,
+        generation: 0,
         listeners: new Set(),
         users: 0,
         pumping: undefined,
@@ -133,15 +129,19 @@ export class Hub {
     const { feed, reads } = this.#parts;
     if (after > feed.position) await feed.reached(after, aheadMs);
     let position = Math.min(after, feed.position);
+    let { generation } = channel;
     while (!gone.aborted) {
+      if (generation !== channel.generation) position = Math.min(position, channel.cursor);
+      ({ generation } = channel);
       const { cursor } = channel;
       const events = await readAfter(reads, scope, position);
+      if (generation !== channel.generation) continue;
       if (events.length > 0) await missed(events.map((event) => envelopeOf(scope.tenantId, event)));
       position = events.at(-1)?.number ?? position;
-      if (events.length === pageRows) continue;
+      if (events.length === pageRows || generation !== channel.generation) continue;
       position = Math.max(position, cursor);
       if (position > channel.cursor) await this.#advanceTo(channel, position);
-      if (position === channel.cursor) return joined(position);
+      if (generation === channel.generation && position === channel.cursor) return joined(position);
     }
   }
 
@@ -163,6 +163,16 @@ export class Hub {
     return this.#pump(channel);
   }
 
+  /** A restored database assigns numbers again that it had assigned before. */
+  #beginAgain(position: number): void {
+    for (const channel of this.#channels.values()) {
+      channel.generation += 1;
+      channel.cursor = Math.min(channel.cursor, position);
+      channel.reportedUpTo = position;
+      void this.#pump(channel);
+    }
+  }
+
   #pump(channel: Channel): Promise<void> {
     if (isIdle(channel)) return Promise.resolve();
     channel.pumping ??= this.#run(channel);
@@ -173,8 +183,11 @@ export class Hub {
     const { reads, time, report } = this.#parts;
     try {
       while (!isIdle(channel)) {
-        const { reportedUpTo } = channel;
+        const { reportedUpTo, generation } = channel;
         const events = await readAfter(reads, channel.scope, channel.cursor);
+        // The last reader has left: the next one has a channel of its own, with a place that may be behind these events.
+        if (channel.users === 0) return;
+        if (channel.generation !== generation) continue;
         for (const event of events) this.#handOut(channel, event);
         const last = events.at(-1)?.number ?? channel.cursor;
         // A full page may have more rows after it; otherwise everything up to the reported number has been read.

@@ -56,7 +56,11 @@ const after: HotStatement<StoredEvent> = {
 };
 
 /** The next page of events after a number, oldest first, of the last ten minutes. */
-export function readAfter(reads: HotReads, scope: TenantScope, number: number): Promise<StoredEvent[]> {
+export function readAfter(
+  reads: Pick<HotReads, 'inTenant'>,
+  scope: TenantScope,
+  number: number,
+): Promise<StoredEvent[]> {
   return reads.inTenant(scope, after, [scope.tenantId, number]);
 }
 
