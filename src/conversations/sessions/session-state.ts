@@ -14,6 +14,8 @@ const bytesOfCharacterMax = 2;
 const bytesOfMessage = 250;
 /** Finished turns whose events stay in memory for the session's monitors. */
 const finishedMax = 4;
+/** So long after the last monitor has gone, which comes back if it has only lost its link. */
+const returningMs = 10_000;
 /** Ids of finished turns that are recognized without a query. */
 const endedMax = 1_000;
 
@@ -30,6 +32,9 @@ export class SessionState {
   readonly #ended = new Set<string>();
   #knowsAllEnded: boolean;
   readonly #listeners = new Set<() => void>();
+  /** Set while a monitor may come back. */
+  #returning: { cancel(): void } | undefined;
+  #isOver = false;
   #tail: MessageRow[];
   #tailCharacters = 0;
   readonly #holds: (bytes: number) => void;
@@ -112,9 +117,12 @@ export class SessionState {
   /** Called for every event of every turn. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
+    this.#returning?.cancel();
+    this.#returning = undefined;
     return () => {
       this.#listeners.delete(listener);
-      if (this.#listeners.size === 0) this.#keepFinished(0);
+      if (this.#listeners.size > 0 || this.#isOver) return;
+      this.#returning = this.#time.after(returningMs, () => this.#forgetFinished());
     };
   }
 
@@ -126,7 +134,20 @@ export class SessionState {
       this.#knowsAllEnded = false;
     }
     this.#finished.push(id);
-    this.#keepFinished(this.#listeners.size === 0 ? 0 : finishedMax);
+    const isWatched = this.#listeners.size > 0 || this.#returning !== undefined;
+    this.#keepFinished(isWatched ? finishedMax : 0);
+  }
+
+  /** Of an activation that has ended: no monitor comes back to it. */
+  end(): void {
+    this.#isOver = true;
+    this.#forgetFinished();
+  }
+
+  #forgetFinished(): void {
+    this.#returning?.cancel();
+    this.#returning = undefined;
+    this.#keepFinished(0);
   }
 
   #keepFinished(count: number): void {

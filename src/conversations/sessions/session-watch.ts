@@ -1,19 +1,19 @@
 import { type Call, ClusterError } from '../../../cluster/index.js';
-import type { WatchRequest, WatchResponse } from '../../../generated/troupe/actors/v1/session.js';
+import type { WatchPlace, WatchRequest, WatchResponse } from '../../../generated/troupe/actors/v1/session.js';
 import { messageEnd } from './event-messages.js';
 import type { LiveTurn } from './live-turn.js';
 import type { SessionState } from './session-state.js';
 import { watchedEventsToWire } from './wire/turn-events.js';
 
 /** What a reader asks for that has read as far as `last`. */
-export function watchOn(from: WatchRequest, { executionId, events }: WatchResponse): WatchRequest {
+export function watchOn(from: WatchRequest, { executionId, events, others }: WatchResponse): WatchRequest {
   const last = events.at(-1);
-  return last === undefined ? from : { executionId, after: last.id };
+  return last === undefined ? from : { executionId, after: last.id, others };
 }
 
 /**
- * What happens in a session from now on, turn by turn, or for a reader that was cut off, after the last event that it has.
- * Ends with the call, or when the session is erased.
+ * What happens in a session from now on, turn by turn, or for a reader that was cut off, after the last events that it
+ * has. Ends with the call, or when the session is erased.
  */
 export async function* watch(
   state: SessionState,
@@ -23,9 +23,7 @@ export async function* watch(
 ): AsyncGenerator<WatchResponse> {
   const { session: watched } = state;
   const places = new Map<LiveTurn, number>();
-  for (const turn of state.allTurns()) places.set(turn, turn.finished ? turn.log.events.length : 0);
-  const begun = state.turn(from.executionId);
-  if (begun !== undefined) places.set(begun, begun.log.placeAfter(from.after));
+  for (const turn of state.allTurns()) places.set(turn, firstPlace(turn, from));
   let wake = (): void => undefined;
   const onEnd = (): void => wake();
   call.signal.addEventListener('abort', onEnd, { once: true });
@@ -48,10 +46,27 @@ export async function* watch(
       const until = messageEnd(turn.log.events, place);
       places.set(turn, until);
       const events = turn.eventsFrom(place, until);
-      if (events.length > 0) yield watchedEventsToWire({ executionId: turn.row.id, events });
+      if (events.length === 0) continue;
+      const others = { turns: placesBeside(turn, places) };
+      yield watchedEventsToWire({ executionId: turn.row.id, events }, others);
     }
   } finally {
     end();
     call.signal.removeEventListener('abort', onEnd);
   }
+}
+
+function firstPlace(turn: LiveTurn, { executionId, after, others }: WatchRequest): number {
+  const { log, finished, row } = turn;
+  if (row.id === executionId) return log.placeAfter(after);
+  const known = others?.turns.find((one) => one.executionId === row.id);
+  if (known !== undefined) return log.placeAfter(known.after);
+  // A turn that a reader does not know which came back began since its last message.
+  return finished && others === undefined ? log.events.length : 0;
+}
+
+function placesBeside(turn: LiveTurn, places: ReadonlyMap<LiveTurn, number>): WatchPlace[] {
+  return [...places]
+    .filter(([other]) => other !== turn)
+    .map(([{ row, log }, place]) => ({ executionId: row.id, after: log.events[place - 1]?.id ?? 0 }));
 }

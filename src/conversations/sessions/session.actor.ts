@@ -297,6 +297,7 @@ class SessionActor {
 
   [deactivated](_reason: EndReason): void {
     this.#worker.stop();
+    this.#state.end();
     for (const turn of this.#state.allTurns()) turn.abort.abort('lost');
   }
 

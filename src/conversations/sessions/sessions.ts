@@ -262,7 +262,7 @@ export class Sessions {
 
   watch(scope: TenantScope, sessionId: string): Openable<WatchedEvents> & { cancel(): void } {
     const events = this.#session(scope, sessionId).watch(
-      { executionId: '', after: 0 },
+      { executionId: '', after: 0, others: undefined },
       { deadlineMs: followMs },
     );
     const reading = this.#openable(readMessages(events, watchedEventsFromWire));

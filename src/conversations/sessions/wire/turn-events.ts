@@ -95,8 +95,11 @@ export function turnEventsFromWire(batch: RunResponse | FollowResponse): TurnEve
   };
 }
 
-export function watchedEventsToWire({ executionId, events }: WatchedEvents): WatchResponse {
-  return { executionId, events: events.map(eventToWire) };
+export function watchedEventsToWire(
+  { executionId, events }: WatchedEvents,
+  others?: WatchResponse['others'],
+): WatchResponse {
+  return { executionId, events: events.map(eventToWire), others };
 }
 
 export function watchedEventsFromWire({ executionId, events }: WatchResponse): WatchedEvents {

@@ -85,7 +85,7 @@ for (const { what, text } of [
     const { cluster, turn, sessions, readers } = await largeTurn(text);
     for (const session of sessions) {
       for (const open of [
-        () => session.watch({ executionId: '', after: 0 }),
+        () => session.watch({ executionId: '', after: 0, others: undefined }),
         () => session.follow({ executionId: 'e', after: 0, follower: 'f' }),
       ]) {
         const ids: number[] = [];

@@ -87,18 +87,18 @@ test('a monitor that was cut off goes on after the last event that it has', asyn
   const idsFrom = async (executionId: string, after: number): Promise<readonly number[]> => {
     const events = watch(
       state as SessionState,
-      { executionId, after },
+      { executionId, after, others: undefined },
       call as Parameters<typeof follow>[1],
       () => false,
     );
     const first = await events.next();
-    if (first.done !== true) next = watchOn({ executionId: '', after: 0 }, first.value);
+    if (first.done !== true) next = watchOn({ executionId: '', after: 0, others: undefined }, first.value);
     void events.return(undefined);
     return first.done === true ? [] : first.value.events.map(({ id }) => id);
   };
   const ids = turn.log.events.map(({ id }) => id);
   t.deepEqual(await idsFrom('', 0), ids);
-  t.deepEqual(next, { executionId: 'e', after: ids[2] });
+  t.deepEqual(next, { executionId: 'e', after: ids[2], others: { turns: [] } });
   t.deepEqual(await idsFrom('e', ids[1] ?? 0), ids.slice(2));
   t.deepEqual(await idsFrom('another', ids[1] ?? 0), ids);
 });
