@@ -91,7 +91,8 @@ export class EventPump {
       });
       const how = await Promise.race([this.#read(source), gone, expired, ended, waited]);
       if (how === 'expired') this.#send(expiry(this.#lastId));
-      else if (how === 'broken') this.#send(broken(this.#sentId));
+      // Behind the frames that still wait, if the owner's events ended in order.
+      else if (how === 'broken') this.#send(broken(this.#queue.at(-1)?.id ?? this.#sentId));
     } finally {
       this.#isOver = true;
       this.#timer?.cancel();

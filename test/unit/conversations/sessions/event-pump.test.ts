@@ -393,3 +393,17 @@ test('an event that comes in any step of the end of a write is sent', async (t) 
     await running;
   }
 });
+
+test('a stream that ends without the end of its turn names the last event that the client gets', async (t) => {
+  const { client, owner, running } = start();
+  await owner.say(['metadata']);
+  await eventually(() => client.isWaitedFor);
+  await owner.say(['tool', 'tool']);
+  await owner.end();
+  await eventually(() => owner.asked === 3);
+  client.isFast = true;
+  client.read();
+  await running;
+  t.deepEqual(client.types, ['metadata', 'tool', 'tool', 'error']);
+  t.regex(client.text, /id: 3\nevent: error\n/);
+});
