@@ -53,7 +53,7 @@ export interface CallTarget {
 /** One call on its way through an actor. Handlers see its public part. */
 export class Call implements Mail, Deadlined, Arrival {
   readonly bytes: number;
-  readonly credit: number;
+  #credit: number;
   #input: unknown;
   readonly #to: CallTarget;
   readonly #origin: CallOrigin;
@@ -98,7 +98,7 @@ export class Call implements Mail, Deadlined, Arrival {
     this.#origin = origin;
     this.#input = input;
     this.bytes = size.bytes;
-    this.credit = size.credit;
+    this.#credit = size.credit;
     this.#sink = sink;
     this.#deadlines = deadlines;
     deadlines?.add(this);
@@ -112,6 +112,11 @@ export class Call implements Mail, Deadlined, Arrival {
   /** Undefined once the call has ended in a mailbox, whose owner may be busy for long, or has joined another. */
   get input(): unknown {
     return this.#input;
+  }
+
+  /** What the reader of a stream has granted so far, also while the call waited: the source starts with all of it. */
+  get credit(): number {
+    return this.#credit;
   }
 
   get method(): Method {
@@ -213,6 +218,7 @@ export class Call implements Mail, Deadlined, Arrival {
   }
 
   grant(credit: number): void {
+    this.#credit += credit;
     this.source?.grant(credit);
   }
 

@@ -236,6 +236,8 @@ class WaitingCall implements RemoteCall {
   #call: OutgoingCall | undefined;
   readonly #onCancel: (waiting: WaitingCall) => void;
   #sent: RemoteCall | undefined;
+  /** Granted since the call was made: the reader of a resumed stream reads what earlier attempts left to it. */
+  #granted = 0;
 
   constructor(call: OutgoingCall, onCancel: (waiting: WaitingCall) => void) {
     this.bytes = call.body.length;
@@ -246,7 +248,8 @@ class WaitingCall implements RemoteCall {
   sendOver(session: CallerSession): void {
     const call = this.#call;
     this.#call = undefined;
-    if (call !== undefined) this.#sent = session.call(call);
+    if (call === undefined) return;
+    this.#sent = session.call({ ...call, credit: call.credit + this.#granted });
   }
 
   fail(error: ClusterError): void {
@@ -262,6 +265,7 @@ class WaitingCall implements RemoteCall {
   }
 
   grant(credit: number): void {
+    this.#granted += credit;
     this.#sent?.grant(credit);
   }
 }
