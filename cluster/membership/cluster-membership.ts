@@ -245,7 +245,7 @@ export class ClusterMembership implements Membership {
         else this.#contact.forgetGeneration();
       },
       observe: (snapshot, poll) => this.#observe(snapshot, poll),
-      failed: (error) => this.#emit({ event: 'store_failed', error }),
+      failed: (error, isFirst) => this.#emit({ event: 'store_failed', error, isFirst }),
       back: (awayMs) => this.#emit({ event: 'store_back', awayMs }),
       outdated: (generation) => this.#emit({ event: 'outdated_store', generation }),
       mayFollow: () => this.#standing === 'joining' || this.mayAct(),

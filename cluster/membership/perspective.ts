@@ -13,7 +13,8 @@ import type { Opposition } from './quorum.js';
 export type MembershipEvent =
   | { readonly event: 'view'; readonly view: View }
   | { readonly event: 'fenced'; readonly reason: string }
-  | { readonly event: 'store_failed'; readonly error: unknown }
+  /** `isFirst`: of an outage, which `store_back` ends. */
+  | { readonly event: 'store_failed'; readonly error: unknown; readonly isFirst?: boolean }
   | { readonly event: 'store_back'; readonly awayMs: number }
   | { readonly event: 'confirmed'; readonly view: ViewNumber }
   | { readonly event: 'not_confirmed'; readonly view: ViewNumber }

@@ -14,7 +14,8 @@ export interface ContactHost extends GenerationHost {
   renewed(start: Instant): void;
   refused(): void;
   observe(snapshot: Snapshot, poll: Poll): void;
-  failed(error: unknown): void;
+  /** `isFirst`: since a renewal last counted. */
+  failed(error: unknown, isFirst: boolean): void;
   back(awayMs: number): void;
   /** The member store is an old one, which the cluster no longer uses. */
   outdated(generation: string): void;
@@ -243,8 +244,9 @@ export class StoreContact {
 
   #failed(error: unknown): void {
     this.lastError = error;
+    const isFirst = this.#failedAtMs === undefined;
     this.#failedAtMs ??= this.#time.monotonicMs();
-    this.#host.failed(error);
+    this.#host.failed(error, isFirst);
   }
 
   #bounded<Result>(what: string, work: Promise<Result>): Promise<Result> {

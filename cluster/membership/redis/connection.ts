@@ -29,7 +29,11 @@ export function connectRedis(settings: ConnectionSettings, purpose: 'commands' |
   const options: CommonRedisOptions = {
     connectTimeout: settings.connectTimeoutMs,
     ...(purpose === 'commands'
-      ? { commandTimeout: settings.commandTimeoutMs, socketTimeout: settings.commandTimeoutMs * 3 }
+      ? {
+          commandTimeout: settings.commandTimeoutMs,
+          socketTimeout: settings.commandTimeoutMs * 3,
+          reconnectOnError: leavesReplica(settings),
+        }
       : {}),
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
@@ -42,6 +46,22 @@ export function connectRedis(settings: ConnectionSettings, purpose: 'commands' |
   connection.on('error', settings.onError);
   keepConnecting(connection, settings);
   return connection;
+}
+
+/**
+ * A master that becomes a replica keeps its clients, and fails their writes for as long as they stay. The address may lead to
+ * the new master by now; while it does not, connections are not made faster than a lost one is made again.
+ */
+function leavesReplica({ time, reconnectMaxMs }: ConnectionSettings): (error: Error) => boolean {
+  let leftAtMs = Number.NEGATIVE_INFINITY;
+  return ({ message }) => {
+    // A script's failure may quote the error of its command. MASTERDOWN: the replica has lost its master, and reads nothing.
+    if (!/\b(READONLY|MASTERDOWN)\b/.test(message)) return false;
+    const nowMs = time.monotonicMs();
+    if (nowMs - leftAtMs < reconnectMaxMs) return false;
+    leftAtMs = nowMs;
+    return true;
+  };
 }
 
 /**

@@ -12,7 +12,12 @@ export function logMembershipEvent(logger: Logger, event: MembershipEvent): void
     case 'fenced':
       return logger.error({ reason: event.reason }, 'this process lost its lease: its actors have ended');
     case 'store_failed':
-      return logger.debug({ error: event.error }, 'Redis did not answer a membership request');
+      if (event.isFirst !== true)
+        return logger.debug({ err: event.error }, 'a membership request to Redis failed');
+      return logger.warn(
+        { err: event.error },
+        'a membership request to Redis failed; what follows is logged at debug level until Redis answers again',
+      );
     case 'store_back':
       return logger.info({ awayMs: event.awayMs }, 'Redis answers membership requests again');
     case 'confirmed':

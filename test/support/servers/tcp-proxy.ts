@@ -23,7 +23,7 @@ export class TcpProxy {
   alter: (question: Buffer) => Buffer = (question) => question;
   /** The same of an answer. */
   alterAnswer: (answer: Buffer) => Buffer = (answer) => answer;
-  readonly #target: URL;
+  #target: URL;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
@@ -49,6 +49,11 @@ export class TcpProxy {
     // What goes through a proxy shows what happens when nothing answers: within the time that a node allows by default.
     url.searchParams.delete('connect_timeout');
     return url.href;
+  }
+
+  /** New connections lead there, as where a name gets another address; those that are open stay. */
+  lead(target: string): void {
+    this.#target = new URL(target);
   }
 
   cutAll(): void {
