@@ -47,6 +47,8 @@ export function clientOptions(config: ClusterConfig, tls: GrpcTls | undefined): 
     // Each link and each probe channel has its own connection, so that none delays another.
     'grpc.use_local_subchannel_pool': 1,
     'grpc.enable_retries': 0,
+    // `https_proxy` of the environment is for what leaves the platform; a proxy refuses links, or reads those without TLS.
+    'grpc.enable_http_proxy': 0,
     'grpc.service_config_disable_resolution': 1,
     ...(tls?.serverName === undefined
       ? {}
