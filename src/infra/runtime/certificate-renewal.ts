@@ -18,15 +18,14 @@ export interface RenewalParts {
  */
 export class CertificateRenewal {
   readonly #parts: RenewalParts;
-  /** The files that were looked at last, usable or not. */
-  #seen: GrpcTls;
+  /** The files that were refused last, which was told. */
+  #refused: GrpcTls | undefined;
   #isUnreadable = false;
   #timer: { cancel(): void } | undefined;
   #isStopped = false;
 
   constructor(parts: RenewalParts) {
     this.#parts = parts;
-    this.#seen = parts.tls.current;
   }
 
   start(): void {
@@ -42,7 +41,10 @@ export class CertificateRenewal {
     this.#timer?.cancel();
   }
 
-  /** Never rejects. Tells each failure once. */
+  /**
+   * Never rejects. Tells each failure once. Refused files are examined at each look: a clock that is behind their issuer's, or
+   * a stalled machine, refuses what is good a minute later.
+   */
   async look(): Promise<void> {
     const { settings, tls, logger } = this.#parts;
     const read = await readTls(settings).catch((error: unknown) => {
@@ -51,15 +53,19 @@ export class CertificateRenewal {
     });
     if (read === undefined) return;
     this.#isUnreadable = false;
-    if (isSame(read, this.#seen)) return;
-    this.#seen = read;
+    if (isSame(read, tls.current)) {
+      this.#refused = undefined;
+      return;
+    }
     try {
       const until = await usableUntil(settings, read);
       if (this.#isStopped) return;
       tls.renew(read);
       logger.info({ until }, 'the certificate of the links was renewed');
+      this.#refused = undefined;
     } catch (error) {
-      this.#warn(error);
+      if (this.#refused === undefined || !isSame(read, this.#refused)) this.#warn(error);
+      this.#refused = read;
     }
   }
 

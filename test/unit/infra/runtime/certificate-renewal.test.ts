@@ -37,8 +37,15 @@ async function renewalOf(t: ExecutionContext) {
     level: 'info',
     destination: { write: take, writeAscii: take, flushSync: () => undefined },
   });
-  const renewal = new CertificateRenewal({ settings, tls, time: systemTime, logger });
-  return { renewal, tls, put, said, folder, first };
+  const where = { host: '127.0.0.1' };
+  const read = {
+    ...settings,
+    get advertiseAddr() {
+      return where.host;
+    },
+  };
+  const renewal = new CertificateRenewal({ settings: read, tls, time: systemTime, logger });
+  return { renewal, tls, put, said, folder, first, where };
 }
 
 test('renewed files are used, and said once', async (t) => {
@@ -75,4 +82,22 @@ test('files that no peer would accept change nothing, and later ones are used', 
   t.true(said.slice(0, -1).every((line) => line.startsWith('warn: ')));
   t.is(said.at(-1), 'info: the certificate of the links was renewed');
   t.is(said.length, 4, said.join('\n'));
+});
+
+test('files that were refused for a reason that passes are used once it has passed', async (t) => {
+  const { renewal, tls, put, said, first, where } = await renewalOf(t);
+  // Stands for a clock that is behind the one of the issuer: the files stay the same.
+  where.host = 'another.example';
+  await put('renewed-ca', 'renewed');
+  await renewal.look();
+  await renewal.look();
+  t.is(tls.current, first);
+  where.host = '127.0.0.1';
+  await renewal.look();
+  await renewal.look();
+  t.not(tls.current, first);
+  t.deepEqual(said, [
+    'warn: the renewed certificate of the links cannot be used; the former one stays in use',
+    'info: the certificate of the links was renewed',
+  ]);
 });
