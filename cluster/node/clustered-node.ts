@@ -19,6 +19,7 @@ import { hasExited, hostName } from '../membership/watchdog/host.js';
 import { Watchdog } from '../membership/watchdog/watchdog.js';
 import { SystemLoopLag } from '../time/loop-lag.js';
 import { systemRandom, systemTime } from '../time/system.js';
+import { whenLeaseLost } from './lost-lease.js';
 import { ClusterNode } from './node.js';
 
 export interface ClusteredNodeOptions {
@@ -173,12 +174,7 @@ export async function openClusteredNode(options: ClusteredNodeOptions): Promise<
     // The start's time-out is not a ClusterError.
     throw toClusterError(error, 'membership_unavailable');
   }
-  // Registered last: the node's own listeners run first, so every actor has ended when `onFenced` is called.
-  const { onFenced } = options;
-  if (onFenced !== undefined) {
-    // `onFenced` may end the process, so the lease is released first and successors need not wait.
-    membership.onFenced(() => void membership.leave().finally(onFenced));
-  }
+  if (options.onFenced !== undefined) whenLeaseLost(membership, options.onFenced);
   return {
     node,
     stop: async (signal) => {
