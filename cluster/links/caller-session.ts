@@ -186,7 +186,11 @@ export class CallerSession {
   #onFrames(frames: readonly Frame[]): void {
     this.#liveness.heard();
     try {
-      for (const frame of frames) this.#onFrame(frame);
+      for (const frame of frames) {
+        // A frame may close the session: those after it have nobody to answer.
+        if (this.#closed) return;
+        this.#onFrame(frame);
+      }
     } catch (error) {
       const broken = toClusterError(error, 'protocol_violation');
       this.#greeted.pipe.close(broken);

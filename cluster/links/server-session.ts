@@ -132,7 +132,11 @@ export class ServerSession {
   #onFrames(frames: readonly Frame[]): void {
     this.#liveness.heard();
     try {
-      for (const frame of frames) this.#onFrame(frame);
+      for (const frame of frames) {
+        // A frame may close the session: those after it have nobody to answer.
+        if (this.#closed) return;
+        this.#onFrame(frame);
+      }
     } catch (error) {
       this.close(toClusterError(error, 'protocol_violation'));
     }

@@ -1,10 +1,12 @@
 import test, { type ExecutionContext } from 'ava';
 import { clusterConfig, type ClusterConfig } from '../../../../cluster/config.js';
 import { ClusterError } from '../../../../cluster/errors.js';
-import { epoch, viewNumber } from '../../../../cluster/ids/ids.js';
+import { actorKind, epoch, processId, viewNumber } from '../../../../cluster/ids/ids.js';
 import { Assembler } from '../../../../cluster/links/assembler.js';
+import { CallerSession } from '../../../../cluster/links/caller-session.js';
 import { LinkTroubles, type LinkTrouble } from '../../../../cluster/links/link-troubles.js';
 import type { Frame } from '../../../../cluster/links/pipe.js';
+import { processQuestion } from '../../../../cluster/links/process-question.js';
 import { ServerSession, type IncomingAnswer } from '../../../../cluster/links/server-session.js';
 import { callFrame } from '../../../support/builders/call-frame.js';
 import { recordedPipe } from '../../../support/builders/recorded-pipe.js';
@@ -174,4 +176,47 @@ test('a peer that reads none of its answers loses its link', (t) => {
     served.answers.at(-1)?.fail(new ClusterError('handler_failed', 'no'));
   }
   t.deepEqual(served.tags, ['overloaded']);
+});
+
+test('of a batch that closes its link, the later calls do not run', (t) => {
+  const served = new Served(t, { messageBytesMax: 1_000, linkQueueBytes: 1_000, linkAnswerBytes: 1_000 });
+  served.feed(method(1), callFrame(1), callFrame(2));
+  served.answers[0]?.reply(new Uint8Array(980), epoch(0));
+  // No answer fits any more: each call is refused, and the refusals fill the queue.
+  served.feed(...Array.from({ length: 1_000 }, (_, index) => callFrame(index + 3)));
+  t.deepEqual(served.tags, ['overloaded']);
+  t.is(served.received, 2);
+});
+
+test('of a batch whose answer closes the link, the caller reads no more', (t) => {
+  let feed: (frames: readonly Frame[]) => void = () => undefined;
+  const greeted = {
+    pipe: recordedPipe().pipe,
+    peer: 'peer',
+    protocol: 1,
+    attach: (onFrames: typeof feed) => {
+      feed = onFrames;
+    },
+  };
+  const heard: unknown[] = [];
+  const time = new ManualTime('2026-01-01T00:00:00Z');
+  const session = new CallerSession(processId('peer'), greeted, time, clusterConfig(), {
+    mayAct: () => true,
+    view: () => ({ number: viewNumber(1), hash: 'h' }),
+    heardOfView: (name) => heard.push(name),
+    onClosed() {},
+    onShed() {},
+  });
+  const answer = {
+    reply: () => session.close(new ClusterError('not_serving', 'the lease has expired')),
+    fail: () => t.fail('it was answered'),
+  };
+  session.call(
+    processQuestion({ mode: 'describe', kind: actorKind('test.Kind'), deadlineMs: 1_000, answer }),
+  );
+  feed([
+    { frame: { $case: 'reply', value: { id: 1, body: new Uint8Array(0), more: false, epoch: 0 } } },
+    { frame: { $case: 'view', value: { number: 2, hash: 'i' } } },
+  ]);
+  t.deepEqual(heard, []);
 });
