@@ -95,8 +95,9 @@ export async function keepAnswer(
 }
 
 /**
- * Forgets a request that made nothing, unless its ids must stay the same. One that made something stays, for a repeat to find it: also if its transaction
- * is still about to commit, because this waits for the row.
+ * Forgets a request that made nothing, unless its ids must stay the same. One that made something stays, for a repeat to
+ * find it: also if its transaction is still about to commit, because this waits for the row. Without a holder, a renewal
+ * that comes late does not hold the request again.
  */
 export async function releaseRequest(
   { tenantId }: TenantScope,
@@ -109,7 +110,7 @@ export async function releaseRequest(
     where tenant_id = ${tenantId} and seed = ${seed} and holder = ${holder} and subject is null
       and not ${keepsSeed}`);
   await tx.query(sql.typeAlias('nothing')`
-    update idempotent_requests set held_until = now()
+    update idempotent_requests set holder = null, held_until = now()
     where tenant_id = ${tenantId} and seed = ${seed} and holder = ${holder}`);
 }
 

@@ -66,7 +66,10 @@ export type BegunRequest =
       readonly scope: TenantScope;
       /** Null: repeats are answered without a kept answer. */
       keep(answer: KeptAnswer | null): Promise<void>;
-      /** A repeat may begin anew, unless something was made. `keepsSeed`: with the same ids. */
+      /**
+       * A repeat may begin anew, unless something was made. `keepsSeed`: with the same ids, for what may have begun
+       * unnoticed.
+       */
       release(keepsSeed?: boolean): Promise<void>;
     };
 

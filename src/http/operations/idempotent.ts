@@ -111,9 +111,7 @@ class IdempotentOperation {
       return answer;
     }
     if (answer instanceof StreamReply) {
-      return keptStream(answer, (kept) =>
-        this.#settled(kept === undefined ? held.release(this.#rule === 'ids') : held.keep(kept)),
-      );
+      return keptStream(answer, (kept) => this.#end(held, kept));
     }
     await this.#keep(held, answer);
     return answer;
@@ -123,15 +121,19 @@ class IdempotentOperation {
     try {
       return await work();
     } catch (error) {
-      const kept = keptFromError(error);
-      await this.#settled(kept === undefined ? held.release(this.#rule === 'ids') : held.keep(kept));
+      await this.#end(held, keptFromError(error));
       throw error;
     }
   }
 
   #keep(held: Held, answer: unknown): Promise<void> {
-    const kept = keptFrom(answer, this.#operation.status);
-    return this.#settled(kept === undefined ? held.release(this.#rule === 'ids') : held.keep(kept));
+    return this.#end(held, keptFrom(answer, this.#operation.status));
+  }
+
+  /** What failed may have begun its turn or made its thing all the same; the same ids let a repeat find it. */
+  #end(held: Held, kept: ReturnType<typeof keptFrom>): Promise<void> {
+    const keepsSeed = this.#rule === 'ids' || this.#rule === 'turn';
+    return this.#settled(kept === undefined ? held.release(keepsSeed) : held.keep(kept));
   }
 
   /** The request has its answer in any case. Without a kept one, a repeat finds what was made. */

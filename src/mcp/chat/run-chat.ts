@@ -84,12 +84,20 @@ export class ChatRunner {
     }
     try {
       const turn = await this.#begin(caller, agentId, invocation, { seed, isAnswered: false });
-      await begun.keep(null);
+      await this.#settled(begun.keep(null));
       return turn;
     } catch (error) {
-      await begun.release();
+      // The turn may have begun all the same; the same ids let a repeat find it.
+      await this.#settled(begun.release(true));
       throw error;
     }
+  }
+
+  /** The caller has its turn, or its refusal, in any case. Without a hold a repeat takes the request over after a while. */
+  #settled(write: Promise<void>): Promise<void> {
+    return write.catch((error: unknown) =>
+      this.#parts.report('ending the hold of a call with an idempotency key', error),
+    );
   }
 
   async #begin(

@@ -21,6 +21,7 @@ import type { KeyCaller } from '../../../../src/kernel/caller.js';
 import { systemPlatform } from '../../../../src/infra/platform/index.js';
 import { insertTenant, keyOf } from '../../../support/builders/callers.js';
 import { eventually } from '../../../support/clocks/eventually.js';
+import { ManualTime } from '../../../support/clocks/manual-time.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 
 const database = databaseOfFile(test);
@@ -32,10 +33,10 @@ test.serial.before(async () => {
 });
 
 /** What one node has. */
-function requests(): KeptRequests {
+function requests(parts: Partial<ConstructorParameters<typeof KeptRequests>[0]> = {}): KeptRequests {
   const { time, ids, random } = systemPlatform;
   const sealer = createSealer({ masterKey: Buffer.alloc(32, 3), random });
-  return new KeptRequests({ store, sealer, time, ids, report: () => undefined });
+  return new KeptRequests({ store, sealer, time, ids, report: () => undefined, ...parts });
 }
 
 async function named(): Promise<NamedRequest & { readonly caller: KeyCaller }> {
@@ -188,6 +189,51 @@ test('failures are not kept: the next request runs anew', async (t) => {
   await t.throwsAsync(async () => operation.handle(request), { message: 'unexpected' });
   t.deepEqual(await operation.handle(request), { runs: 3 });
   t.like(await operation.handle(request), { body: { runs: 3 } });
+});
+
+for (const rule of ['turn', 'ids'] as const) {
+  test(`a repeat after a failure has the same ids, for what began unnoticed (${rule})`, async (t) => {
+    const seeds: (string | undefined)[] = [];
+    const operation = operationOf(
+      ({ repeat }) => {
+        seeds.push(repeat?.seed);
+        if (seeds.length === 1) throw new PlatformError('service_unavailable');
+        if (seeds.length === 2) throw new Error('unexpected');
+        return { began: true };
+      },
+      { idempotency: rule },
+    );
+    const request = await requestOf({});
+    await t.throwsAsync(async () => operation.handle(request), { instanceOf: PlatformError });
+    await t.throwsAsync(async () => operation.handle(request), { message: 'unexpected' });
+    t.like(await operation.handle(request), { began: true });
+    t.is(seeds.length, 3);
+    t.is(new Set(seeds).size, 1);
+  });
+}
+
+test('a renewal that comes after the release does not hold the request again', async (t) => {
+  const time = new ManualTime('2026-11-23T12:00:00Z');
+  let arrive: () => void = () => undefined;
+  let before: Promise<void> | undefined;
+  let renewal: Promise<unknown> | undefined;
+  const inTenant: Store['inTenant'] = (scope, work) => {
+    if (before === undefined) return store.inTenant(scope, work);
+    const late = before.then(() => store.inTenant(scope, work));
+    renewal = late;
+    return late;
+  };
+  const request = await named();
+  const first = held(await requests({ time, store: { ...store, inTenant } }).begin(request));
+  before = new Promise((resolve) => (arrive = resolve));
+  time.advance(5_000);
+  before = undefined;
+  await first.release(true);
+  arrive();
+  t.false(await renewal, 'the hold is over');
+  const next = held(await requests().begin(request));
+  t.is(next.seed, first.seed);
+  await next.release();
 });
 
 function writer(): StreamWriter & { readonly written: () => string; readonly leave: () => void } {
