@@ -66,7 +66,7 @@ export class MailWorker {
 
   constructor(parts: MailWorkerParts) {
     this.#parts = parts;
-    this.#sweptAtMs = parts.time.wallMs();
+    this.#sweptAtMs = parts.time.monotonicMs();
     this.#running = this.#run();
   }
 
@@ -138,7 +138,7 @@ export class MailWorker {
   }
 
   async #sweep(): Promise<void> {
-    const now = this.#parts.time.wallMs();
+    const now = this.#parts.time.monotonicMs();
     if (now - this.#sweptAtMs < sweepEveryMs) return;
     this.#sweptAtMs = now;
     await this.#parts.store.directory((tx) => sweepMails(tx, keptMs, sweptRowsMax));
