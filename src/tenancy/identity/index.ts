@@ -138,7 +138,7 @@ export async function createIdentity(
     store,
     changes,
     sealer,
-    nowMs,
+    time,
     tokenLifetimeMs: accessTokenSeconds * 1_000,
   });
   const tokens = createAccessTokens(keys, random, nowMs);
@@ -187,13 +187,13 @@ export async function createIdentity(
   const signInOutside = createOutsideSignIn({ store, changes, endAccess: options.endAccess, nowMs });
   const outsideCode =
     options.outsideClient &&
-    createOutsideCode(options.outsideClient, { signIn: signInOutside, time, publicUrl });
+    createOutsideCode(options.outsideClient, { signIn: signInOutside, time, onProblem, publicUrl });
   const verified = createVerifiedTokens({
     store,
     tokens,
-    outsideIssuer: outsideIssuer && createOutsideIssuer(outsideIssuer, time),
+    outsideIssuer: outsideIssuer && createOutsideIssuer(outsideIssuer, { time, onProblem }),
     signInOutside,
-    nowMs,
+    time,
     isFresh,
   });
 

@@ -1,8 +1,8 @@
 import { decodeJwt } from 'jose';
 import { z } from 'zod';
-import { type Time, withinSignal } from '../../../cluster/index.js';
+import { withinSignal } from '../../../cluster/index.js';
 import { PlatformError } from '../../kernel/errors.js';
-import { createOutsideIssuer, discoverEndpoints } from './outside-issuer.js';
+import { createOutsideIssuer, discoverEndpoints, type OutsideIssuerParts } from './outside-issuer.js';
 import type { OutsideSignIn } from './outside-sign-in.js';
 
 /**
@@ -39,12 +39,12 @@ const tokens = z.object({ id_token: z.string().min(1).max(16_384) });
 
 export function createOutsideCode(
   { issuer, clientId, clientSecret }: OutsideClientSettings,
-  parts: { readonly signIn: OutsideSignIn; readonly time: Time; readonly publicUrl: () => string },
+  parts: OutsideIssuerParts & { readonly signIn: OutsideSignIn; readonly publicUrl: () => string },
 ): OutsideCode {
   const { signIn, time, publicUrl } = parts;
   // Tokens for this client alone: one for another client of the issuer must not sign in here.
-  const verifier = createOutsideIssuer({ issuer, audience: clientId }, time);
-  const endpoints = discoverEndpoints(issuer, time);
+  const verifier = createOutsideIssuer({ issuer, audience: clientId }, parts);
+  const endpoints = discoverEndpoints(issuer, parts);
   const redirectUri = (): string => new URL('/sign-in/return', publicUrl()).href;
 
   async function idTokenFor(code: string, codeVerifier: string): Promise<string> {

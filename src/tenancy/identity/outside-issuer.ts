@@ -23,6 +23,12 @@ export interface OutsideClaims {
   readonly expiresAtMs: number;
 }
 
+export interface OutsideIssuerParts {
+  readonly time: Time;
+  /** Hears of failures that no caller hears of. */
+  readonly onProblem: (error: unknown) => void;
+}
+
 export interface OutsideIssuer {
   readonly issuer: string;
   verify(token: string): Promise<OutsideClaims>;
@@ -35,6 +41,8 @@ const metadataBytesMax = 256 * 1024;
 /** An issuer that does not answer is asked again after this time, not with each request. */
 const retryEveryMs = 5_000;
 const renewedEveryMs = 3_600_000;
+/** While an issuer is away, one line of the log a minute is enough. */
+const reportEveryMs = 60_000;
 const clockToleranceSeconds = 30;
 
 const webAddress = z.url({ protocol: /^https?$/ });
@@ -57,10 +65,13 @@ const claims = z.object({
   exp: z.number(),
 });
 
-export function createOutsideIssuer(settings: OutsideIssuerSettings, time: Time): OutsideIssuer {
-  const nowMs = (): number => time.wallMs();
+export function createOutsideIssuer(
+  settings: OutsideIssuerSettings,
+  parts: OutsideIssuerParts,
+): OutsideIssuer {
+  const { time } = parts;
   let known: { readonly address: string; readonly keys: KeySet } | undefined;
-  const keySet = new Discovered(time, async () => {
+  const keySet = new Discovered(settings.issuer, parts, async () => {
     const { jwks_uri: address } = await discover(settings.issuer, time);
     if (known?.address !== address) {
       const keys = createRemoteJWKSet(new URL(address), { timeoutDuration: requestTimeoutMs });
@@ -75,7 +86,7 @@ export function createOutsideIssuer(settings: OutsideIssuerSettings, time: Time)
       issuer: settings.issuer,
       audience: settings.audience,
       requiredClaims: ['exp', 'sub'],
-      currentDate: new Date(nowMs()),
+      currentDate: new Date(time.wallMs()),
       clockTolerance: clockToleranceSeconds,
     });
     const { sub, email, email_verified, exp } = claims.parse(payload);
@@ -109,10 +120,10 @@ export async function examineIssuer(issuer: string, time: Time): Promise<void> {
 /** Where a browser signs in at the issuer, and where its code is exchanged. */
 export function discoverEndpoints(
   issuer: string,
-  time: Time,
+  parts: OutsideIssuerParts,
 ): Discovered<{ readonly authorization_endpoint: string; readonly token_endpoint: string }> {
-  return new Discovered(time, async () => {
-    const { authorization_endpoint, token_endpoint } = await discover(issuer, time);
+  return new Discovered(issuer, parts, async () => {
+    const { authorization_endpoint, token_endpoint } = await discover(issuer, parts.time);
     if (authorization_endpoint === undefined || token_endpoint === undefined)
       throw new Error(`${issuer} names no endpoints for the sign-in of a browser`);
     return { authorization_endpoint, token_endpoint };
@@ -121,14 +132,17 @@ export function discoverEndpoints(
 
 /** What discovery found. It is read again after an hour, and when what it named cannot be reached. */
 class Discovered<T> {
-  readonly #time: Time;
+  readonly #issuer: string;
+  readonly #parts: OutsideIssuerParts;
   readonly #read: () => Promise<T>;
   #found: { readonly value: T; readonly atMs: number } | undefined;
   #reading: Promise<T> | undefined;
   #triedAtMs = -Infinity;
+  #reportedAtMs = -Infinity;
 
-  constructor(time: Time, read: () => Promise<T>) {
-    this.#time = time;
+  constructor(issuer: string, parts: OutsideIssuerParts, read: () => Promise<T>) {
+    this.#issuer = issuer;
+    this.#parts = parts;
     this.#read = read;
   }
 
@@ -136,29 +150,44 @@ class Discovered<T> {
     if (this.#found === undefined) return this.renew();
     const { value, atMs } = this.#found;
     // What was found serves meanwhile, and if the issuer does not answer.
-    if (this.#time.wallMs() - atMs >= renewedEveryMs) void this.renew().catch(() => undefined);
+    if (this.#nowMs() - atMs >= renewedEveryMs) void this.renew().catch(() => undefined);
     return value;
   }
 
   /** Reads again, unless it was read a moment ago: then it rejects. */
   renew(): Promise<T> {
     if (this.#reading !== undefined) return this.#reading;
-    if (this.#time.wallMs() - this.#triedAtMs < retryEveryMs) return Promise.reject(unavailable());
+    if (this.#nowMs() - this.#triedAtMs < retryEveryMs) return Promise.reject(unavailable());
     this.#reading = this.#read()
       .then(
         (value) => {
-          this.#found = { value, atMs: this.#time.wallMs() };
+          this.#found = { value, atMs: this.#nowMs() };
           return value;
         },
         (cause: unknown) => {
+          this.#reportOldServes(cause);
           throw unavailable(cause);
         },
       )
       .finally(() => {
-        this.#triedAtMs = this.#time.wallMs();
+        this.#triedAtMs = this.#nowMs();
         this.#reading = undefined;
       });
     return this.#reading;
+  }
+
+  /** Where something was found before, callers go on with it and drop the failure. */
+  #reportOldServes(cause: unknown): void {
+    const now = this.#nowMs();
+    if (this.#found === undefined || now - this.#reportedAtMs < reportEveryMs) return;
+    this.#reportedAtMs = now;
+    const message = `${this.#issuer} could not be discovered again; what it named before is still used`;
+    this.#parts.onProblem(new Error(message, { cause }));
+  }
+
+  /** Not the wall clock: one that is set back would stop the renewals until it gets there again. */
+  #nowMs(): number {
+    return this.#parts.time.monotonicMs();
   }
 }
 

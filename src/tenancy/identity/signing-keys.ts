@@ -1,5 +1,6 @@
 import { calculateJwkThumbprint, type CryptoKey, exportJWK, generateKeyPair, importJWK } from 'jose';
 import { z } from 'zod';
+import type { Time } from '../../../cluster/index.js';
 import type { SealedPlace, Sealer } from '../../infra/sealing/index.js';
 import type { ChangeFeed, DirectoryTransaction, Store } from '../../infra/storage/index.js';
 import { announceSigningKey, settled } from './changes.js';
@@ -63,11 +64,12 @@ export function createSigningKeys(dependencies: {
   readonly store: Store;
   readonly changes: ChangeFeed;
   readonly sealer: Sealer;
-  readonly nowMs: () => number;
+  readonly time: Pick<Time, 'wallMs' | 'monotonicMs'>;
   /** The lifetime of signed tokens: a key is needed this long after the next one took over. */
   readonly tokenLifetimeMs: number;
 }): SigningKeys {
-  const { store, changes, sealer, nowMs, tokenLifetimeMs } = dependencies;
+  const { store, changes, sealer, time, tokenLifetimeMs } = dependencies;
+  const nowMs = (): number => time.wallMs();
   let keys: readonly LoadedKey[] = [];
   let loadedAtMs = -Infinity;
   let loading: Promise<void> | undefined;
@@ -80,7 +82,7 @@ export function createSigningKeys(dependencies: {
   }
 
   async function load(): Promise<void> {
-    loadedAtMs = nowMs();
+    loadedAtMs = time.monotonicMs();
     const rows = await store.directory(listSigningKeys);
     keys = await Promise.all(rows.map((row) => loadKey(row, sealer)));
   }
@@ -109,7 +111,7 @@ export function createSigningKeys(dependencies: {
     async verifier(id) {
       const known = keys.find((key) => key.id === id);
       if (known !== undefined) return known.verify;
-      if (loading === undefined && nowMs() - loadedAtMs < reloadEveryMs) return undefined;
+      if (loading === undefined && time.monotonicMs() - loadedAtMs < reloadEveryMs) return undefined;
       await reload();
       return keys.find((key) => key.id === id)?.verify;
     },

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { decodeJwt } from 'jose';
+import type { Time } from '../../../cluster/index.js';
 import { recentEntries } from '../../kernel/recent-entries.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { Store } from '../../infra/storage/index.js';
@@ -44,7 +45,8 @@ const outsideRememberedMs = 5 * 60_000;
 
 interface Entry {
   readonly token: VerifiedToken;
-  readonly rememberedUntilMs: number;
+  /** By the monotonic clock. */
+  readonly checkAgainAtMs: number;
 }
 
 export function createVerifiedTokens(dependencies: {
@@ -52,11 +54,12 @@ export function createVerifiedTokens(dependencies: {
   readonly tokens: AccessTokens;
   readonly outsideIssuer: OutsideIssuer | undefined;
   readonly signInOutside: OutsideSignIn;
-  readonly nowMs: () => number;
+  readonly time: Pick<Time, 'wallMs' | 'monotonicMs'>;
   /** Whether this node receives every change. */
   readonly isFresh: () => boolean;
 }): VerifiedTokens {
-  const { store, tokens, outsideIssuer, signInOutside, nowMs, isFresh } = dependencies;
+  const { store, tokens, outsideIssuer, signInOutside, time, isFresh } = dependencies;
+  const nowMs = (): number => time.wallMs();
   const hashesOfFamily = new Map<string, Set<string>>();
   const entries = recentEntries<Entry>(entriesMax, {
     // Every removal of an entry also removes it from its family, except a renewal.
@@ -88,11 +91,8 @@ export function createVerifiedTokens(dependencies: {
     const outside = isOutside(bearer, outsideIssuer);
     const token = outside === undefined ? await ownToken(bearer) : await outsideUser(bearer, outside);
     if (drops === dropsBefore && isFresh()) {
-      const rememberedUntilMs =
-        outside === undefined
-          ? token.expiresAtMs
-          : Math.min(token.expiresAtMs, nowMs() + outsideRememberedMs);
-      remember(key, { token, rememberedUntilMs });
+      const checkAgainAtMs = outside === undefined ? Infinity : time.monotonicMs() + outsideRememberedMs;
+      remember(key, { token, checkAgainAtMs });
     }
     return token;
   }
@@ -136,7 +136,7 @@ export function createVerifiedTokens(dependencies: {
         beforeCheck?.();
         return verifyAnew(bearer, key);
       }
-      if (entry.rememberedUntilMs <= nowMs()) {
+      if (entry.token.expiresAtMs <= nowMs() || entry.checkAgainAtMs <= time.monotonicMs()) {
         entries.delete(key);
         return verifyAnew(bearer, key);
       }

@@ -129,15 +129,19 @@ export async function startIdentityNode(
   };
 }
 
-/** The machine's clock plus an offset that the test sets. */
-export type ShiftedTime = Time & { aheadMs: number };
+/** The machine's clocks plus offsets that the test sets: `aheadMs` of the wall clock alone, `passedMs` of both. */
+export type ShiftedTime = Time & { aheadMs: number; passedMs: number };
 
 export function shiftedTime(): ShiftedTime {
   return {
     ...systemTime,
     aheadMs: 0,
+    passedMs: 0,
     wallMs() {
-      return systemTime.wallMs() + this.aheadMs;
+      return systemTime.wallMs() + this.aheadMs + this.passedMs;
+    },
+    monotonicMs() {
+      return systemTime.monotonicMs() + this.passedMs;
     },
   };
 }

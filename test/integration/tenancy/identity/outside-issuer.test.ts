@@ -29,6 +29,9 @@ test.before(async () => {
   });
 });
 
+const problems: unknown[] = [];
+const parts = { time, onProblem: (error: unknown) => void problems.push(error) };
+
 const me = (token: string) => node.api.get('/api/auth/me', { token });
 
 test.serial('a token of the outside issuer identifies the user of its verified address', async (t) => {
@@ -112,17 +115,17 @@ test.serial('an unreachable or wrong issuer gives 503 and is asked again later',
   t.is((await other.api.get('/api/auth/me', { token: ownToken })).status, 200);
   fresh.broken = false;
   fresh.claimedIssuer = 'https://elsewhere.example';
-  time.aheadMs += 6_000;
+  time.passedMs += 6_000;
   t.is((await other.api.get('/api/auth/me', { token })).status, 503);
   fresh.claimedIssuer = undefined;
-  time.aheadMs += 6_000;
+  time.passedMs += 6_000;
   t.is((await other.api.get('/api/auth/me', { token })).status, 200);
 });
 
 test.serial('an issuer that moved its keys is discovered again when the old address fails', async (t) => {
   const moving = await startOidcIssuer();
   t.teardown(() => moving.close());
-  const outside = createOutsideIssuer({ issuer: moving.issuer, audience: oidcAudience }, time);
+  const outside = createOutsideIssuer({ issuer: moving.issuer, audience: oidcAudience }, parts);
   const token = await moving.token({ email: 'ada@example.com', email_verified: true });
   moving.place = '/new';
   moving.namedPlace = '/old';
@@ -134,28 +137,69 @@ test.serial('an issuer that moved its keys is discovered again when the old addr
     refused,
     'but not with each request',
   );
-  time.aheadMs += 6_000;
+  time.passedMs += 6_000;
   t.is((await outside.verify(token)).email, 'ada@example.com');
 });
 
 test.serial('what was discovered is discovered again after an hour, and serves until then', async (t) => {
   const moving = await startOidcIssuer();
   t.teardown(() => moving.close());
-  const endpoints = discoverEndpoints(moving.issuer, time);
+  const endpoints = discoverEndpoints(moving.issuer, parts);
   const address = async (): Promise<string> => (await endpoints.get()).token_endpoint;
   const [old, moved] = [`${moving.issuer}/token`, `${moving.issuer}/new/token`];
   t.is(await address(), old);
   moving.place = '/new';
-  time.aheadMs += 3_500_000;
+  time.passedMs += 3_500_000;
   t.is(await address(), old);
   moving.broken = true;
-  time.aheadMs += 100_000;
+  time.passedMs += 100_000;
   t.is(await address(), old);
   await t.throwsAsync(endpoints.renew(), { instanceOf: PlatformError });
   t.is(await address(), old, 'an issuer that does not answer takes nothing away');
   moving.broken = false;
-  time.aheadMs += 6_000;
+  time.passedMs += 6_000;
   await eventually(async () => (await address()) === moved);
+});
+
+test.serial('the log tells of an issuer that cannot be discovered again, once a minute', async (t) => {
+  const away = await startOidcIssuer();
+  t.teardown(() => away.close());
+  const endpoints = discoverEndpoints(away.issuer, parts);
+  away.broken = true;
+  await t.throwsAsync(endpoints.get(), { instanceOf: PlatformError });
+  problems.length = 0;
+  away.broken = false;
+  time.passedMs += 6_000;
+  await endpoints.get();
+  t.deepEqual(problems, [], 'who asked first was told itself');
+  away.broken = true;
+  time.passedMs += 3_600_000;
+  await endpoints.get();
+  await eventually(() => problems.length > 0);
+  const [told] = problems;
+  t.true(told instanceof Error && told.message.startsWith(away.issuer) && told.cause instanceof Error);
+  for (const passedMs of [50_000, 11_000]) {
+    time.passedMs += passedMs;
+    await t.throwsAsync(endpoints.renew(), { instanceOf: PlatformError });
+  }
+  t.is(problems.length, 2);
+});
+
+test.serial('a wall clock that is set back delays no discovery', async (t) => {
+  const moving = await startOidcIssuer();
+  t.teardown(() => moving.close());
+  const endpoints = discoverEndpoints(moving.issuer, parts);
+  t.teardown(() => void (time.aheadMs = 0));
+  moving.broken = true;
+  await t.throwsAsync(endpoints.get(), { instanceOf: PlatformError });
+  moving.broken = false;
+  time.aheadMs -= 86_400_000;
+  time.passedMs += 6_000;
+  t.is((await endpoints.get()).token_endpoint, `${moving.issuer}/token`);
+  moving.place = '/new';
+  time.aheadMs -= 86_400_000;
+  time.passedMs += 3_700_000;
+  await eventually(async () => (await endpoints.get()).token_endpoint === `${moving.issuer}/new/token`);
 });
 
 test('an issuer without an audience, or an audience without an issuer, stops the start', (t) => {
@@ -177,7 +221,10 @@ test("an issuer's name keeps its final slash, and its address still works", asyn
   const issuer = `${slashed.issuer}/`;
   slashed.claimedIssuer = issuer;
   const settings = readSettings({ TROUPE_OIDC_ISSUER: issuer, TROUPE_OIDC_AUDIENCE: oidcAudience });
-  const outside = createOutsideIssuer(outsideIssuerOf(settings) ?? t.fail(), systemTime);
+  const outside = createOutsideIssuer(outsideIssuerOf(settings) ?? t.fail(), {
+    ...parts,
+    time: systemTime,
+  });
   t.is(outside.issuer, issuer);
   const email = 'ada@example.com';
   const token = await slashed.token({ email, email_verified: true }, { issuer });

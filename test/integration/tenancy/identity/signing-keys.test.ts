@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { systemPlatform } from '../../../../src/infra/platform/index.js';
 import { createSealer } from '../../../../src/infra/sealing/index.js';
 import { sql } from '../../../../src/infra/storage/index.js';
+import { createSigningKeys } from '../../../../src/tenancy/identity/signing-keys.js';
 import { createDatabase } from '../../../support/database/database.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import {
@@ -68,6 +69,21 @@ test.serial(
     t.is((await node.api.get('/api/auth/me', late)).at('error'), 'invalid_token', 'expired by then');
   },
 );
+
+test.serial('a wall clock that is set back does not hide the new key of another node', async (t) => {
+  const { nodes } = await startNodes(t, 1);
+  const [{ store, changes, sealer }] = nodes as [IdentityNode];
+  const time = shiftedTime();
+  const keysOfNode = () =>
+    createSigningKeys({ store, changes, sealer, time, tokenLifetimeMs: 60 * minuteMs });
+  const [keys, deaf] = [keysOfNode(), keysOfNode()];
+  await keys.open();
+  await deaf.open();
+  const id = await keys.rotate();
+  time.aheadMs -= 24 * 60 * minuteMs;
+  time.passedMs += 1_000;
+  t.truthy(await deaf.verifier(id));
+});
 
 test.serial(
   'a private key is stored sealed, and opens under a former master key until it is sealed again',
