@@ -7,6 +7,7 @@
  * moves the cursor up for all readers.
  */
 import type { Time } from '../../../cluster/index.js';
+import type { LeaveSignal } from '../../kernel/leave-signal.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { tooManyRequests } from '../../kernel/errors.js';
 import type { ChangeFeed, HotReads } from '../../infra/storage/index.js';
@@ -27,7 +28,7 @@ export interface Joining {
   missed(events: readonly Envelope[]): Promise<void>;
   /** Called in the tick from which the reader must receive all events itself: those after this number. */
   joined(position: number): void;
-  readonly gone: AbortSignal;
+  readonly gone: Pick<LeaveSignal, 'aborted'>;
 }
 
 interface Channel {

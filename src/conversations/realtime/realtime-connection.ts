@@ -1,4 +1,5 @@
 import type { Time } from '../../../cluster/index.js';
+import { leavingWithAny } from '../../kernel/leave-signal.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { encodeEvent, keepAliveComment, keepAliveMs } from '../invocation/index.js';
 import type { SocketWriter, StreamWriter } from '../../http/operations/index.js';
@@ -52,10 +53,10 @@ export async function serveStream(
   writer: StreamWriter,
   time: Time,
 ): Promise<void> {
-  const over = AbortSignal.any([writer.gone, hub.stopping]);
+  const { leaving: over, release } = leavingWithAny(writer.gone, hub.stopping);
   const waiting: Envelope[] = [];
   let wake = (): void => undefined;
-  over.addEventListener('abort', () => wake(), { once: true });
+  over.addEventListener('abort', () => wake());
   const write = async (text: string): Promise<void> => {
     if (!writer.write(text)) await writer.drained();
   };
@@ -88,6 +89,7 @@ export async function serveStream(
   } finally {
     silence();
     leave();
+    release();
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Time } from '../../../cluster/index.js';
 import { encodeEvent, keepAliveComment, keepAliveMs } from '../invocation/index.js';
 import type { StreamWriter } from '../../http/operations/index.js';
+import { leavingWithAny } from '../../kernel/leave-signal.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { previewedAnswer } from './responses.js';
 import type { ChangedSession, SessionChanges } from './session-changes.js';
@@ -17,12 +18,12 @@ export async function serveSessionChanges(
   writer: StreamWriter,
   time: Time,
 ): Promise<void> {
-  const over = AbortSignal.any([writer.gone, changes.stopping]);
+  const { leaving: over, release } = leavingWithAny(writer.gone, changes.stopping);
   // The latest state of each session: a slow reader gets fewer events, not older ones.
   const waiting = new Map<string, ChangedSession>();
   let cut = false;
   let wake = (): void => undefined;
-  over.addEventListener('abort', () => wake(), { once: true });
+  over.addEventListener('abort', () => wake());
   const leave = changes.follow(scope, (change) => {
     for (const changed of change.sessions) waiting.set(changed.session.id, changed);
     cut ||= change.cut || waiting.size > waitingMax;
@@ -38,6 +39,7 @@ export async function serveSessionChanges(
     }
   } finally {
     leave();
+    release();
   }
 
   function next(): string | undefined {
