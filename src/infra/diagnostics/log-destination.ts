@@ -4,6 +4,8 @@ const bufferBytes = 65_536;
 /** Short enough that readers of the log do not notice the delay. */
 const flushEveryMs = 200;
 const retryMs = 20;
+/** How long the end of the process waits for a reader that is behind; its supervisor waits too. */
+const lastWaitMsMax = 2_000;
 /** 8 MB of unwritten lines; further pieces are dropped and counted instead of filling the memory. */
 const waitingMax = 128;
 
@@ -15,14 +17,21 @@ export class LogDestination {
   readonly #descriptor: number;
   readonly #owned: boolean;
   readonly #timer: NodeJS.Timeout;
+  readonly #triesMax: number;
   readonly #waiting: Buffer[] = [];
   #filling = Buffer.allocUnsafe(bufferBytes);
   #filled = 0;
   #writing = false;
+  /** A thread writes one piece, which is no longer in `#waiting`. */
+  #inFlight = false;
+  #isEnding = false;
+  #isClosed = false;
+  #triesLeft = 0;
   #dropped = 0;
 
   /** `target` is a path, or a descriptor such as 1 for standard output. */
-  constructor(target: string | number) {
+  constructor(target: string | number, lastWaitMs = lastWaitMsMax) {
+    this.#triesMax = lastWaitMs / retryMs;
     this.#owned = typeof target === 'string';
     this.#descriptor = typeof target === 'string' ? openSync(target, 'a', 0o600) : target;
     this.#timer = setInterval(() => this.#turn(), flushEveryMs);
@@ -65,25 +74,29 @@ export class LogDestination {
   }
 
   #writeNext(): void {
-    const piece = this.#waiting[0];
+    const piece = this.#waiting.shift();
     this.#writing = piece !== undefined;
     if (piece === undefined) return;
+    this.#inFlight = true;
     write(this.#descriptor, piece, (error, written) => {
-      if (error?.code === 'EAGAIN') {
-        setTimeout(() => this.#writeNext(), retryMs).unref();
-        return;
-      }
-      // A failed write must not end the node; the piece is lost and counted.
-      if (error !== null) this.#dropped += 1;
-      this.#took(piece, error === null ? written : piece.length);
-      this.#writeNext();
+      this.#inFlight = false;
+      this.#took(piece, error, written);
+      if (this.#isEnding) {
+        this.#writing = false;
+        this.#writeAll();
+      } else if (isBusy(error)) setTimeout(() => this.#writeNext(), retryMs).unref();
+      else this.#writeNext();
     });
   }
 
-  #took(piece: Buffer, written: number): void {
-    if (this.#waiting[0] !== piece) return;
-    if (written < piece.length) this.#waiting[0] = piece.subarray(written);
-    else this.#waiting.shift();
+  #took(piece: Buffer, error: Error | null, written: number): void {
+    if (error !== null && !isBusy(error)) {
+      // A failed write must not end the node; the piece is lost and counted.
+      this.#dropped += 1;
+      return;
+    }
+    const rest = piece.subarray(error === null ? written : 0);
+    if (rest.length > 0) this.#waiting.unshift(rest);
   }
 
   /** The number of lost pieces, each up to 64 KB. */
@@ -91,14 +104,43 @@ export class LogDestination {
     return this.#dropped;
   }
 
-  /** Writes everything buffered, before the process ends. */
+  /**
+   * Writes everything buffered, before the process ends. A piece that a thread is writing is left to it, or it would be
+   * written twice: a process that ends by itself waits for that.
+   */
   flushSync(): void {
     clearInterval(this.#timer);
-    this.#turn();
-    for (const piece of this.#waiting.splice(0)) {
-      let rest = piece;
-      while (rest.length > 0) rest = rest.subarray(writeSync(this.#descriptor, rest));
-    }
-    if (this.#owned) closeSync(this.#descriptor);
+    this.#isEnding = true;
+    this.#triesLeft = this.#triesMax;
+    this.#waiting.push(this.#filling.subarray(0, this.#filled));
+    this.#filled = 0;
+    this.#writeAll();
   }
+
+  #writeAll(): void {
+    for (const piece of this.#waiting.splice(0)) this.#writeNow(piece);
+    if (!this.#owned || this.#inFlight || this.#isClosed) return;
+    this.#isClosed = true;
+    closeSync(this.#descriptor);
+  }
+
+  #writeNow(piece: Buffer): void {
+    for (let rest = piece; rest.length > 0;) {
+      try {
+        rest = rest.subarray(writeSync(this.#descriptor, rest));
+      } catch (error) {
+        this.#triesLeft -= 1;
+        if (!isBusy(error) || this.#triesLeft < 0) {
+          this.#dropped += 1;
+          return;
+        }
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMs);
+      }
+    }
+  }
+}
+
+/** The reader of a pipe is behind. */
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EAGAIN';
 }
