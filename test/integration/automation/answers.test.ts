@@ -76,7 +76,9 @@ test('tags of HTML are removed from plain text, and other words in angle bracket
     ['Reply with <order number> to <address>.', 'Reply with <order number> to <address>.'],
     ['<name>\nwrites **this**', '<name>\nwrites **this**'],
     ['`code` & <tag>', 'code & <tag>'],
-    ['one <br>two <BR/>H<sub>2</sub>O, <a href="https://x.example">here</a>', 'one two H2O, here'],
+    ['one <br>two <BR/>H<sub>2</sub>O, <a href="https://x.example">here</a>', 'one \ntwo \nH2O, here'],
+    ['one<br>two<BR />three', 'one\ntwo\nthree'],
+    ['<div>one<br/>two</div>', 'one\ntwo'],
     ['<!-- hidden --><div>\n<p class="x">for <name></p>\n</div>', 'for <name>'],
     ['<x-y z="1">kept</x-y> <img src=x onerror=alert(1)>gone', '<x-y z="1">kept</x-y> gone'],
   ] as const)

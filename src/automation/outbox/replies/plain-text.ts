@@ -40,7 +40,7 @@ function block(token: Token, depth: number): string {
     case 'table':
       return table(token as Tokens.Table, depth);
     case 'html':
-      return withoutTags((token as Tokens.HTML).text);
+      return withoutTags((token as Tokens.HTML).text).trim();
     default:
       return inline(token, depth);
   }
@@ -108,11 +108,17 @@ const elements = new Set(
   ].flatMap((names) => names.split(' ')),
 );
 
-/** Removes tags, comments and declarations. Other words in angle brackets are text: `List<String>`, `<order-number>`. */
+/**
+ * Removes tags, comments and declarations; a break becomes a line feed. Other words in angle brackets are text:
+ * `List<String>`, `<order-number>`.
+ */
 function withoutTags(html: string): string {
-  return html
-    .replaceAll(/<(?:[!?]|\/?([a-z][a-z\d-]*)(?=[\s/>]))[^<>]*>/gi, (tag: string, name?: string) =>
-      name === undefined || elements.has(name.toLowerCase()) ? '' : tag,
-    )
-    .trim();
+  return html.replaceAll(
+    /<(?:[!?]|\/?([a-z][a-z\d-]*)(?=[\s/>]))[^<>]*>/gi,
+    (tag: string, name: string = '') => {
+      const element = name.toLowerCase();
+      if (element === 'br') return '\n';
+      return element === '' || elements.has(element) ? '' : tag;
+    },
+  );
 }
