@@ -238,19 +238,17 @@ export class Exchange {
     );
   }
 
-  /** Sends only the length of the omitted body. */
-  #endHead(length: number, close: boolean): void {
-    if (!close) this.#response.writeHeader('Content-Length', String(length));
-    this.#endWithoutBody(length, close);
-  }
-
   /**
-   * With a length, the native side waits for that many bytes and breaks the connection at the next request; `undefined`
-   * becomes a length of 2^63. So no length is passed unless the connection is closed anyway.
+   * Sends only the length of the omitted body. If it were passed to the native side, that would wait for so many bytes,
+   * keep the connection, and break it at the next request.
    */
-  #endWithoutBody(length: number, close: boolean): void {
-    if (close) this.#response.endWithoutBody(length, true);
-    else this.#response.endWithoutBody();
+  #endHead(length: number, close: boolean): void {
+    this.#response.writeHeader('Content-Length', String(length));
+    if (close) {
+      this.#response.writeHeader('Connection', 'close');
+      this.#response.pause();
+    }
+    this.#response.endWithoutBody();
   }
 
   /** Sends an answer that has only headers. */
@@ -261,7 +259,9 @@ export class Exchange {
       this.#response.writeStatus(statusLines[status] ?? String(status));
       this.#response.writeHeader('X-Request-Id', `${this.head.requestId}${rateLines(figures)}`);
       for (const [name, value] of headers) this.#response.writeHeader(name, value);
-      this.#endWithoutBody(0, close);
+      if (close || this.isLast) this.#response.endWithoutBody(0, true);
+      // `undefined` would become a length of 2^63.
+      else this.#response.endWithoutBody();
     });
     this.#finish();
   }
@@ -275,6 +275,7 @@ export class Exchange {
       this.status = status;
       response.cork(() => {
         this.#writeHead(status, head);
+        if (this.isLast) response.writeHeader('Connection', 'close');
         if (opening !== '') response.write(opening);
       });
       response.onWritable(() => {
@@ -329,6 +330,9 @@ export class Exchange {
     if (this.over) return;
     this.#response.cork(() => {
       if (last !== '') this.#response.write(last);
+      // Asked to close the connection, the native side would write a header behind the last bytes of the stream. So what
+      // follows is not read, and the native idle time closes the connection if the client does not.
+      if (this.isLast) this.#response.pause();
       this.#response.end();
     });
     this.#finish();

@@ -61,6 +61,8 @@ export function sendLarge(
   }
   response.onWritable((offset) => {
     if (isOver) return true;
+    // Again: the native side reads on after a write that did not fit.
+    if (isLast) response.pause();
     const [isTaken, isDone] = response.tryEnd(body.subarray(offset), body.length);
     if (isDone) {
       stop();

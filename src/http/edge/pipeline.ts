@@ -115,8 +115,7 @@ export class Pipeline {
 
   /** Listens for the body at once, as the native side requires; the body is kept only once the caller is admitted. */
   #beginBody(operation: Operation, exchange: Exchange): { bytes: Promise<Uint8Array> } | undefined {
-    if (operation.method === 'GET' || (operation.body === undefined && operation.bodyRules.form === 'json'))
-      return undefined;
+    if (!readsBody(operation)) return undefined;
     return { bytes: exchange.readBody(operation.bodyRules, this.#parts.bodyBudget) };
   }
 
@@ -364,6 +363,10 @@ export class Pipeline {
       crossOrigin: origin === '' ? [] : this.#parts.crossOriginHeaders(origin, progress.caller),
     };
   }
+}
+
+export function readsBody({ method, body, bodyRules }: Operation): boolean {
+  return method !== 'GET' && (body !== undefined || bodyRules.form !== 'json');
 }
 
 /** Tells a client whose credential was refused where it can get one. */

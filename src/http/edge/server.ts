@@ -7,7 +7,7 @@ import { RequestTracing, traceHeaders } from '../../infra/diagnostics/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import type { Ready } from '../../kernel/ready.js';
 import type { OperationTable, PublicKeyUse } from '../operations/index.js';
-import { type Match, type Method, type Operation, publicKeyParameter, Router } from '../operations/index.js';
+import { type Match, type Operation, publicKeyParameter, Router } from '../operations/index.js';
 import { AddressReader } from './address.js';
 import { defaultBounds, type EdgeBounds } from './bounds.js';
 import { Connections } from './connections.js';
@@ -21,7 +21,8 @@ import { listenExclusively } from './native.js';
 import { OpenStreams } from './open-streams.js';
 import { PeerReader } from './peers.js';
 import { requestIds } from './request-ids.js';
-import { Pipeline, type PipelineParts } from './pipeline.js';
+import { Pipeline, type PipelineParts, readsBody } from './pipeline.js';
+import { ambiguousFraming, methodsOf, notAllowed, notFound, overloaded } from './refusals.js';
 import type { Incoming } from './incoming.js';
 import { closeCodes, type Handshake, type OpenSocket, socketBehavior } from './sockets.js';
 
@@ -178,31 +179,34 @@ export class EdgeServer {
     const { fault } = this.#head;
     const exchange = new Exchange(response, this.#headOf(response, request), this.#finished, this.#exchanges);
     this.#running += 1;
-    if (fault !== undefined) return this.#refuseFraming(exchange, fault);
+    if (fault !== undefined) {
+      exchange.isLast = true;
+      return this.#refuseUnrouted(exchange, ambiguousFraming(fault));
+    }
     const { method, path } = exchange.head;
     if (method === 'OPTIONS' && this.#answerPreflight(exchange, request)) return;
     const found =
       this.#router.find(method === 'HEAD' ? 'GET' : method, path) ??
       this.#pages(method, path, request.getHeader('accept'));
-    if (found === undefined)
-      return this.#refuseUnrouted(
-        exchange,
-        new PlatformError('not_found', {
-          message: `There is no operation at ${shown(path)}. GET /docs lists all.`,
-        }),
-      );
+    if (found === undefined) return this.#refuseUnrouted(exchange, notFound(path));
     if (!('operation' in found)) return this.#refuseUnrouted(exchange, notAllowed(found, method), found[0]);
     const { operation, params } = found;
-    if (this.overload.shedding && operation.rate !== 'uncounted') {
-      return this.#pipeline.refuse(
-        exchange,
-        operation.name,
-        dialectOf(operation.dialect, exchange.head),
-        { caller: undefined, figures: undefined },
-        overloaded(),
-      );
-    }
-    this.#pipeline.run(this.#incomingOf(exchange, request, operation, params, handshake));
+    if (this.overload.shedding && operation.rate !== 'uncounted')
+      return this.#answer(exchange, () => this.#refuseUncounted(exchange, operation, overloaded()));
+    const incoming = this.#incomingOf(exchange, request, operation, params, handshake);
+    // The answer waits for the body then, whose end is passed on in a later tick.
+    if (readsBody(operation)) this.#pipeline.run(incoming);
+    else this.#answer(exchange, () => this.#pipeline.run(incoming));
+  }
+
+  /**
+   * Answers the last request of a connection in a later tick: first the native parser continues with its bytes, by its own
+   * reading of the request. It closes the connection if it finds a further request while this one has no answer, so a
+   * smuggled one is never served. After an answer in the same tick it would serve that one, and keep the connection open.
+   */
+  #answer(exchange: Exchange, answer: () => void): void {
+    if (exchange.isLast) this.#time.soon(answer);
+    else answer();
   }
 
   /** Reads only the headers that are needed: each read crosses into native code. */
@@ -242,9 +246,9 @@ export class EdgeServer {
       const headers = this.#crossOrigin.preflight(origin, methods, asked);
       exchange.sendHeaders(204, this.#admission.figuresOfAddress(address), headers, this.#closing);
     };
-    if (this.#crossOrigin.allows(origin)) answer();
+    if (this.#crossOrigin.allows(origin)) this.#answer(exchange, answer);
     else if ('operation' in found && found.operation.access.credentials.has('public-key'))
-      void this.#answerForKey(exchange, found, answer);
+      this.#answer(exchange, () => void this.#answerForKey(exchange, found, answer));
     else return false;
     return true;
   }
@@ -257,15 +261,13 @@ export class EdgeServer {
       if (await this.#allowsOrigin(use)) return allow();
       throw new PlatformError('origin_not_allowed');
     } catch (error) {
-      const progress = { caller: undefined, figures: undefined };
-      this.#pipeline.refuse(
-        exchange,
-        operation.name,
-        dialectOf(operation.dialect, exchange.head),
-        progress,
-        error,
-      );
+      this.#refuseUncounted(exchange, operation, error);
     }
+  }
+
+  #refuseUncounted(exchange: Exchange, { name, dialect }: Operation, error: unknown): void {
+    const progress = { caller: undefined, figures: undefined };
+    this.#pipeline.refuse(exchange, name, dialectOf(dialect, exchange.head), progress, error);
   }
 
   #incomingOf(
@@ -320,7 +322,7 @@ export class EdgeServer {
    */
   #refuseUnrouted(exchange: Exchange, error: PlatformError, neighbour?: Operation): void {
     const caller = { kind: 'anonymous', address: exchange.head.address } as const;
-    void (async () => {
+    const refuse = async (): Promise<void> => {
       const admitted = await this.#admission.admitRequest(caller, 'request');
       this.#pipeline.refuse(
         exchange,
@@ -329,20 +331,8 @@ export class EdgeServer {
         { caller, figures: admitted.figures },
         admitted.refusal ?? error,
       );
-    })();
-  }
-
-  /**
-   * Answers in a later tick: first the native parser continues with its bytes, by its own reading of the request. It
-   * closes the connection if it finds a further request while this one has no answer, so a smuggled one is never served.
-   */
-  #refuseFraming(exchange: Exchange, fault: string): void {
-    exchange.isLast = true;
-    const error = new PlatformError('validation_error', {
-      message: fault,
-      details: { field: 'headers', issue: fault },
-    });
-    this.#time.soon(() => this.#refuseUnrouted(exchange, error));
+    };
+    this.#answer(exchange, () => void refuse());
   }
 
   readonly #finished = (exchange: Exchange): void => {
@@ -369,28 +359,3 @@ function headersOf(request: HttpRequest, names: readonly string[]): Readonly<Rec
 
 /** A native call for each header takes as long as a walk over three of them, and requests have some ten. */
 const singleReadsMax = 4;
-
-function methodsOf(operations: readonly Operation[]): readonly Method[] {
-  return operations.map(({ method }) => method);
-}
-
-function notAllowed(operations: readonly Operation[], method: string): PlatformError {
-  const methods = methodsOf(operations);
-  const allowed = methods.includes('GET') ? [...methods, 'HEAD'] : methods;
-  return new PlatformError('method_not_allowed', {
-    message: `This address takes ${allowed.join(', ')}, not ${shown(method)}.`,
-    headers: { Allow: allowed.join(', ') },
-  });
-}
-
-/** Part of what the client sent, for a message. */
-function shown(text: string): string {
-  return text.length <= 100 ? text : `${text.slice(0, 99)}…`;
-}
-
-function overloaded(): PlatformError {
-  return new PlatformError('service_unavailable', {
-    message: 'The server is overloaded. Retry in a moment.',
-    retryAfterSeconds: 1,
-  });
-}

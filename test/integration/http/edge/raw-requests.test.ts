@@ -1,6 +1,6 @@
 import test from 'ava';
 import { z } from 'zod';
-import { anyone, declare } from '../../../../src/http/operations/index.js';
+import { anyone, declare, eventStream } from '../../../../src/http/operations/index.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { startEdge } from '../../../support/servers/edge.js';
 import { RawConnection } from '../../../support/clients/raw-http.js';
@@ -8,7 +8,7 @@ import { RawConnection } from '../../../support/clients/raw-http.js';
 /** Requests over raw sockets, and the served ones: a smuggled one would appear here. */
 async function served() {
   const seen: string[] = [];
-  const edge = await startEdge([
+  const operations = [
     declare({
       name: 'a.post',
       method: 'POST',
@@ -34,10 +34,59 @@ async function served() {
         return { ok: true };
       },
     }),
-  ]);
+    declare({
+      name: 'a.get',
+      method: 'GET',
+      path: '/get',
+      title: 'Get',
+      access: anyone(),
+      output: z.unknown(),
+      handle: () => ({ ok: true }),
+    }),
+    declare({
+      name: 'a.large',
+      method: 'GET',
+      path: '/large',
+      title: 'Large',
+      access: anyone(),
+      output: z.unknown(),
+      handle: () => ({ text: 'x'.repeat(400_000) }),
+    }),
+    declare({
+      name: 'a.delete',
+      method: 'DELETE',
+      path: '/delete',
+      title: 'Delete',
+      access: anyone(),
+      output: z.unknown(),
+      handle: () => ({ ok: true }),
+    }),
+    declare({
+      name: 'a.start',
+      method: 'POST',
+      path: '/start',
+      title: 'Start',
+      access: anyone(),
+      idempotency: { exempt: 'an operation of a test' },
+      output: z.unknown(),
+      handle: () => ({ ok: true }),
+    }),
+    declare({
+      name: 'a.stream',
+      method: 'GET',
+      path: '/stream',
+      title: 'Stream',
+      access: anyone(),
+      output: z.unknown(),
+      contentType: 'text/event-stream',
+      handle: () => eventStream(() => Promise.resolve('data: last\n\n')),
+    }),
+  ];
+  const edge = await startEdge(operations, { corsOrigins: [page] });
   return { edge, seen };
 }
 
+const page = 'https://page.example';
 const post = 'POST /post HTTP/1.1\r\nHost: a\r\n';
 const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
 
@@ -96,6 +145,72 @@ for (const [what, request] of refused) {
     if (!what.includes('chunk')) t.deepEqual(seen, []);
   });
 }
+
+/** Requests whose answer is ready at once, because nobody reads their bodies. */
+const unread: readonly (readonly [string, string])[] = [
+  ['GET', 'GET /get HTTP/1.1\r\nHost: a\r\n'],
+  ['HEAD', 'HEAD /get HTTP/1.1\r\nHost: a\r\n'],
+  ['GET of a large answer', 'GET /large HTTP/1.1\r\nHost: a\r\n'],
+  ['GET of a stream', 'GET /stream HTTP/1.1\r\nHost: a\r\n'],
+  ['DELETE', 'DELETE /delete HTTP/1.1\r\nHost: a\r\n'],
+  ['POST without a body', 'POST /start HTTP/1.1\r\nHost: a\r\n'],
+  ['an unknown path', 'POST /nowhere HTTP/1.1\r\nHost: a\r\n'],
+  ['an unknown method', 'PUT /post HTTP/1.1\r\nHost: a\r\n'],
+  [
+    'a preflight',
+    `OPTIONS /get HTTP/1.1\r\nHost: a\r\nOrigin: ${page}\r\nAccess-Control-Request-Method: GET\r\n`,
+  ],
+];
+const chunked = 'Transfer-Encoding: chunked\r\n\r\n';
+/** The native parser looks at none of the bytes between a chunk and the next one, nor behind a blank in a size. */
+const lenient: readonly (readonly [string, string])[] = [
+  ['a body in chunks', '2\r\n{}\r\n0\r\n\r\n'],
+  ['an extension of a chunk', '2;a=b\r\n{}\r\n0\r\n\r\n'],
+  ['a blank in a size', '2 anything\r\n{}\r\n0\r\n\r\n'],
+  ['letters in place of a line end', '2\r\n{}XX0\r\n\r\n'],
+  ['an empty body', '0\r\n\r\n'],
+  ['an end without its last line', '0\r\n'],
+];
+
+for (const [what, head] of unread) {
+  test(`chunked, ${what}: a request behind it is never served`, async (t) => {
+    const { edge, seen } = await served();
+    t.teardown(edge.close);
+    const connections = lenient.map(([form, body]) => ({
+      form,
+      connection: new RawConnection(t, edge.port).send(head + chunked + body + smuggled),
+    }));
+    await Promise.all(connections.map(({ form, connection }) => connection.ended(form)));
+    for (const { form, connection } of connections)
+      t.true(connection.statuses.length <= 1, `${form}: ${connection.received.slice(0, 2_000)}`);
+    t.deepEqual(seen, []);
+  });
+}
+
+test('every chunked request is the last of its connection, also after its answer', async (t) => {
+  t.timeout(90_000);
+  const { edge, seen } = await served();
+  t.teardown(edge.close);
+  const ends: Readonly<Record<string, string>> = {
+    HEAD: '\r\n\r\n',
+    'GET of a large answer': 'x"}',
+    'GET of a stream': '\r\n0\r\n\r\n',
+    'a preflight': '\r\n\r\n',
+  };
+  await Promise.all(
+    unread.map(async ([what, head]) => {
+      const connection = new RawConnection(t, edge.port).send(`${head}${chunked}2\r\n{}\r\n0\r\n\r\n`);
+      await eventually(() => connection.received.endsWith(ends[what] ?? '}'), {
+        what: `the answer to ${what}`,
+      });
+      t.regex(connection.received, /\r\nconnection: close\r\n/i, what);
+      connection.send(smuggled);
+      await connection.ended(what);
+      t.is(connection.statuses.length, 1, what);
+    }),
+  );
+  t.deepEqual(seen, []);
+});
 
 /**
  * Of these the native parser hands nothing to the platform: it takes them for a head that is not whole yet, reads it
