@@ -9,6 +9,7 @@ import { IncomingBody } from './incoming-body.js';
 import { isLarge, sendLarge } from './large-answer.js';
 import { linger, restOf } from './lingering.js';
 import type { Handshake, OpenSocket } from './sockets.js';
+import { endStream } from './stream-end.js';
 
 export type HeaderList = readonly (readonly [string, string])[];
 
@@ -328,14 +329,9 @@ export class Exchange {
 
   end(last: string): void {
     if (this.over) return;
-    this.#response.cork(() => {
-      if (last !== '') this.#response.write(last);
-      // Asked to close the connection, the native side would write a header behind the last bytes of the stream. So what
-      // follows is not read, and the native idle time closes the connection if the client does not.
-      if (this.isLast) this.#response.pause();
-      this.#response.end();
-    });
-    this.#finish();
+    this.#answered = true;
+    const stop = endStream(this.#response, { text: last, isLast: this.isLast }, () => this.#finish());
+    this.#stopSending = stop;
   }
 
   /** Closes the connection after a last event, if there is one; the reader sees that the stream is incomplete. */

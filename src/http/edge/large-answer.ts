@@ -1,8 +1,11 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import type { ByteBudget, ByteHolder } from '../../kernel/byte-budget.js';
 
-/** Of a shorter answer the native side keeps what the socket does not take at once. */
-const largeAnswerBytes = 256 * 1024;
+/**
+ * A shorter answer fits into the kernel's buffer. Of a longer one the native side would keep what the socket does not take
+ * at once, and a node that stops would close the connection with it.
+ */
+const largeAnswerBytes = 16 * 1024;
 const bytesOfCharacterMax = 3;
 
 export function isLarge(body: string | Uint8Array): boolean {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { z } from 'zod';
-import { anyone, declare, RawReply } from '../../../../src/http/operations/index.js';
+import { anyone, declare, eventStream, RawReply } from '../../../../src/http/operations/index.js';
 import { RawConnection } from '../../../support/clients/raw-http.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { startEdge } from '../../../support/servers/edge.js';
@@ -11,6 +11,10 @@ const megabyte = 1024 * 1024;
 const length = 24 * megabyte;
 const bytes = Buffer.alloc(length, 'abcdefg');
 const text = 'é'.repeat(300_000);
+/** So many that both sockets' buffers are full before the last one, which is of a usual size. */
+const fillers = 2_000;
+const filler = 'f'.repeat(12_000);
+const usual = 'u'.repeat(100_000);
 
 function startLarge(bounds = {}) {
   const answering = (path: string, handle: () => unknown) =>
@@ -28,6 +32,9 @@ function startLarge(bounds = {}) {
       answering('bytes', () => new RawReply('application/octet-stream', bytes)),
       answering('text', () => ({ text })),
       answering('small', () => ({ fine: true })),
+      answering('filler', () => ({ filler })),
+      answering('usual', () => ({ usual })),
+      answering('stream', () => eventStream(() => Promise.resolve(`${text.repeat(30)} and the end`))),
     ],
     { bounds },
   );
@@ -90,4 +97,31 @@ test('what clients have not taken of large answers is bounded, and given back', 
   second?.socket.destroy();
   await eventually(() => unsent() === 0, { what: 'that of a client that leaves is given back' });
   await eventually(() => edge.server.runningRequests === 0);
+});
+
+/** Receives the answers to the requests, and reads them only once the server is closing. */
+async function readWhileClosing(t: ExecutionContext, requests: readonly string[]): Promise<RawConnection> {
+  const edge = await startLarge();
+  t.teardown(edge.close);
+  const connection = new RawConnection(t, edge.port);
+  connection.socket.pause();
+  connection.send(requests.map(request).join(''));
+  await eventually(() => edge.reports.length === requests.length, { what: 'all are answered' });
+  const closing = edge.server.close(AbortSignal.timeout(30_000));
+  connection.socket.resume();
+  await closing;
+  await connection.ended('the closed server');
+  return connection;
+}
+
+test('a server that closes waits until slow clients have taken their answers', async (t) => {
+  const { received, statuses } = await readWhileClosing(t, [...Array(fillers).fill('filler'), 'usual']);
+  t.is(statuses.length, fillers + 1);
+  t.true(received.endsWith(JSON.stringify({ usual })));
+});
+
+test('a server that closes waits until slow clients have taken the ends of their streams', async (t) => {
+  const { received } = await readWhileClosing(t, ['stream']);
+  t.true(received.length > length / 2);
+  t.true(received.endsWith(' and the end\r\n0\r\n\r\n'));
 });
