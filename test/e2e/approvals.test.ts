@@ -326,6 +326,23 @@ test.serial('a turn that waits goes on after a restart, on the node that is ther
   t.deepEqual(paid(bench), [{ amount: 5 }]);
 });
 
+test.serial('a node that stops waits neither for a decision nor for a monitor', async (t) => {
+  const { node, client, bootstrap, ...started } = await startTestNode(t, { environment: openAiAt(openai) });
+  const bench = await startBench(t, { node, client, bootstrap, ...started });
+  openai.script(calling(['pay', { amount: 5 }]), saying('Nobody answered.'));
+  const { sessionId, executionId } = await startWaiting(bench, bench.agentId);
+  const paths = [`/api/v1/sessions/${sessionId}/stream`, `/api/v1/executions/${executionId}/stream`];
+  const streams = await Promise.all(
+    paths.map((path) => fetch(`${node.baseUrl}${path}`, { headers: { 'x-api-key': bootstrap.api_key } })),
+  );
+  const read = Promise.all(streams.map((stream) => stream.text().catch((error: unknown) => String(error))));
+  await node.stop(AbortSignal.timeout(30_000));
+  for (const text of await read) {
+    const last = text.trimEnd().split('\n\n').at(-1) ?? '';
+    t.regex(last, /^id: \d+\nevent: error\ndata: .*"service_unavailable".*stopping/, text);
+  }
+});
+
 test.serial('after seven days the call is denied, whoever has the session then', async (t) => {
   const first = await startTestNode(t, { environment: openAiAt(openai) });
   const bench = await startBench(t, first);

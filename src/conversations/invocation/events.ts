@@ -142,3 +142,10 @@ export function doneEvent(
 export function transportExpiry(code: 'EXECUTION_TIMEOUT' | 'STREAM_TIMEOUT', message: string): ErrorEvent {
   return { type: 'error', code, message, timed_out: true };
 }
+
+/** The last event of a stream that needs nothing more of this node, which is stopping. */
+export const nodeStopping: ErrorEvent = {
+  type: 'error',
+  code: 'service_unavailable',
+  message: 'The node is stopping. Open the stream again, that of a turn with Last-Event-ID.',
+};

@@ -15,6 +15,7 @@ import {
   type Invocation,
 } from '../invocation/index.js';
 import type { Repeat, StreamWriter } from '../../http/operations/index.js';
+import type { LeaveSignal } from '../../kernel/leave-signal.js';
 import { suggestsReplies } from '../turns/index.js';
 import type { AgentAdmission } from './agent-admission.js';
 import { EventPump, type PumpSource } from './event-pump.js';
@@ -27,6 +28,8 @@ export interface ChatTurnsParts {
   readonly attachments: Pick<Attachments, 'read' | 'keep' | 'drop'>;
   readonly fit: Pick<AnswerFit, 'examine'>;
   readonly time: Time;
+  /** Aborts when the node is stopping: the streams of turns that wait for a person end. */
+  readonly stopping: LeaveSignal;
   readonly newId: () => string;
 }
 
@@ -191,7 +194,7 @@ export class ChatTurns {
     { sessionId, executionId, follower, after }: FollowedTurn,
     ask: () => AskedEvents,
   ): ChatTurn {
-    const { sessions, time } = this.#parts;
+    const { sessions, time, stopping } = this.#parts;
     const { scope } = caller;
     return {
       sessionId,
@@ -201,7 +204,7 @@ export class ChatTurns {
         await events.opened?.();
         return {
           sendTo: async (writer) => {
-            const pump = new EventPump(writer, time, after);
+            const pump = new EventPump(writer, time, stopping, after);
             await pump.run({
               events,
               confirmDropped: (barrier) => sessions.passed(scope, sessionId, follower, barrier),

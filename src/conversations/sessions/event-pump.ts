@@ -4,8 +4,9 @@
  * retracts can still be dropped.
  */
 import { type Time, within } from '../../../cluster/index.js';
-import { keepAliveComment, keepAliveMs, transportExpiry } from '../invocation/index.js';
+import { keepAliveComment, keepAliveMs, nodeStopping, transportExpiry } from '../invocation/index.js';
 import type { StreamWriter } from '../../http/operations/index.js';
+import type { LeaveSignal } from '../../kernel/leave-signal.js';
 import type { TurnEvents } from './requests.js';
 import { passingMs } from './readers.js';
 import { type EventText, textOf } from './turn-log.js';
@@ -40,6 +41,8 @@ interface Frame {
 export class EventPump {
   readonly #writer: StreamWriter;
   readonly #time: Time;
+  /** Aborts when the node is stopping. It waits for running turns, but for no decision of a person. */
+  readonly #stopping: LeaveSignal;
   #queue: Frame[] = [];
   #queuedBytes = 0;
   #writing: Promise<void> | undefined;
@@ -56,10 +59,12 @@ export class EventPump {
   #onExpired: () => void = () => undefined;
   #onDelivered: () => void = () => undefined;
   #onWaited: () => void = () => undefined;
+  #onStopped: () => void = () => undefined;
 
-  constructor(writer: StreamWriter, time: Time, after: number) {
+  constructor(writer: StreamWriter, time: Time, stopping: LeaveSignal, after: number) {
     this.#writer = writer;
     this.#time = time;
+    this.#stopping = stopping;
     this.#lastId = after;
     this.#sentId = after;
   }
@@ -69,7 +74,10 @@ export class EventPump {
     return this.#isDone;
   }
 
-  /** Runs until the turn has ended, the client has gone, or the owner stays silent. Never rejects. */
+  /**
+   * Runs until the turn has ended, the client has gone, the owner stays silent, or the turn waits for a person for too long
+   * or while the node is stopping. Never rejects.
+   */
   async run(source: PumpSource): Promise<void> {
     this.#commentLater();
     const gone = new Promise<'gone'>((resolve) => {
@@ -89,10 +97,15 @@ export class EventPump {
       const waited = new Promise<'waited'>((resolve) => {
         this.#onWaited = () => resolve('waited');
       });
-      const how = await Promise.race([this.#read(source), gone, expired, ended, waited]);
-      if (how === 'expired') this.#send(expiry(this.#lastId));
+      const stopped = new Promise<'stopped'>((resolve) => {
+        this.#onStopped = () => resolve('stopped');
+      });
+      const how = await Promise.race([this.#read(source), gone, expired, ended, waited, stopped]);
       // Behind the frames that still wait, if the owner's events ended in order.
-      else if (how === 'broken') this.#send(broken(this.#queue.at(-1)?.id ?? this.#sentId));
+      const id = this.#queue.at(-1)?.id ?? this.#sentId;
+      if (how === 'expired') this.#send(expiry(this.#lastId));
+      else if (how === 'broken') this.#send(broken(id));
+      else if (how === 'stopped') this.#send(errorFrame(id, nodeStopping));
     } finally {
       this.#isOver = true;
       this.#timer?.cancel();
@@ -113,6 +126,7 @@ export class EventPump {
           this.#enqueue(textOf(event));
           this.#watchWaiting(event.event.type === 'approval');
         }
+        if (this.#waiting !== undefined && this.#stopping.aborted) this.#onStopped();
         if (deadlineInMs > 0) this.#watchDeadline(deadlineInMs);
         // The events of a barrier's message may be shown, but only before the owner confirms the change. And nothing is
         // read while the queue is full, not even a barrier; a client that was not behind has longer for one great event.
@@ -207,7 +221,19 @@ export class EventPump {
     }
     // The turn's clock stands still.
     this.#deadline?.cancel();
-    this.#waiting ??= this.#time.after(waitingMs, () => this.#onWaited());
+    this.#waiting ??= this.#waitForPerson();
+  }
+
+  #waitForPerson(): { cancel(): void } {
+    const timer = this.#time.after(waitingMs, () => this.#onWaited());
+    const onStop = (): void => this.#onStopped();
+    this.#stopping.addEventListener('abort', onStop);
+    return {
+      cancel: () => {
+        timer.cancel();
+        this.#stopping.removeEventListener('abort', onStop);
+      },
+    };
   }
 
   #watchDeadline(inMs: number): void {

@@ -4,6 +4,7 @@ import { type Actors, toPlatformError } from '../../infra/runtime/index.js';
 import type { Platform } from '../../infra/platform/index.js';
 import type { AgentsSubject } from '../../agents/index.js';
 import type { ModelCalls } from '../../models/calls/index.js';
+import { LeaveController } from '../../kernel/leave-signal.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { TenantLabels } from '../../infra/diagnostics/index.js';
 import type { Operation } from '../../http/operations/index.js';
@@ -93,7 +94,10 @@ export interface SessionsSubject {
   readonly admission: AgentAdmission;
   /** Turns of people and programs that chat with an agent. */
   readonly chats: ChatTurns;
-  /** Ends the streams of changed sessions, so that their readers go to other nodes before this node stops. */
+  /**
+   * Ends the streams of changed sessions, of single sessions, and of turns that wait for a person, so that their readers go
+   * to other nodes before this node stops.
+   */
   stopStreams(): void;
   /** The metrics of turns on this node, in the Prometheus format. */
   measures(): Promise<string>;
@@ -162,12 +166,13 @@ export function createSessions(
     time,
   });
   const { attachments, fit } = options;
-  const chats = new ChatTurns({ sessions, admission, attachments, fit, time, newId });
+  const stopping = new LeaveController();
+  const chats = new ChatTurns({ sessions, admission, attachments, fit, time, stopping, newId });
   const changes = new SessionChanges({ store, time, report });
   return {
     operations: [
       ...streamOperations({ sessions, chats, report }),
-      ...sessionOperations({ sessions, store, admission, time, changes }),
+      ...sessionOperations({ sessions, store, admission, time, changes, stopping }),
       ...executionOperations(store, options.findPromised),
       ...approvalOperations({ sessions, store, unseal, faultOfArguments: agents.faultOfArguments }),
       ...consumerSessionOperations({
@@ -182,7 +187,10 @@ export function createSessions(
     sessions,
     admission,
     chats,
-    stopStreams: () => changes.stop(),
+    stopStreams() {
+      changes.stop();
+      stopping.leave();
+    },
     measures: async () => (await measures?.text()) ?? '',
     cancelTurnsOfSuspended(tenantId) {
       const cancel = async (): Promise<void> => {

@@ -1,9 +1,16 @@
 /**
- * The live monitor of a session: its events for one reader, until the time limit, the end of the session, or the
- * reader's disconnection.
+ * The live monitor of a session: its events for one reader, until the time limit, the end of the session, the reader's
+ * disconnection, or the stop of the node.
  */
 import type { Time } from '../../../cluster/index.js';
-import { keepAliveComment, keepAliveMs, transportExpiry } from '../invocation/index.js';
+import type { LeaveSignal } from '../../kernel/leave-signal.js';
+import {
+  type ErrorEvent,
+  keepAliveComment,
+  keepAliveMs,
+  nodeStopping,
+  transportExpiry,
+} from '../invocation/index.js';
 import type { StreamWriter } from '../../http/operations/index.js';
 import type { WatchedEvents } from './requests.js';
 
@@ -21,9 +28,15 @@ export async function monitor(
   { events, hasEnded }: MonitorSource,
   writer: StreamWriter,
   time: Time,
+  stopping: LeaveSignal,
 ): Promise<void> {
   const leave = (): void => events.cancel();
   let lastId = 0;
+  const endWith = (event: ErrorEvent): void => {
+    writer.write(`id: ${lastId}\nevent: error\ndata: ${JSON.stringify(event)}\n\n`);
+    leave();
+  };
+  const onStop = (): void => endWith(nodeStopping);
   const timers = [
     repeating(time, keepAliveMs, () => void writer.write(keepAliveComment)),
     repeating(time, lookMs, () => {
@@ -33,15 +46,15 @@ export async function monitor(
         () => undefined,
       );
     }),
-    time.after(monitorMs, () => {
-      const event = transportExpiry('STREAM_TIMEOUT', 'A live stream ends after five minutes.');
-      writer.write(`id: ${lastId}\nevent: error\ndata: ${JSON.stringify(event)}\n\n`);
-      leave();
-    }),
+    time.after(monitorMs, () =>
+      endWith(transportExpiry('STREAM_TIMEOUT', 'A live stream ends after five minutes.')),
+    ),
   ];
   writer.gone.addEventListener('abort', leave, { once: true });
   // Of a reader that left before, no event comes.
   if (writer.gone.aborted) leave();
+  stopping.addEventListener('abort', onStop);
+  if (stopping.aborted) onStop();
   try {
     for await (const { executionId, events: batch } of events) {
       const text = batch
@@ -55,6 +68,7 @@ export async function monitor(
     }
   } finally {
     for (const timer of timers) timer.cancel();
+    stopping.removeEventListener('abort', onStop);
   }
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Time } from '../../../cluster/index.js';
 import { actorOf, type TenantCaller } from '../../kernel/caller.js';
+import type { LeaveSignal } from '../../kernel/leave-signal.js';
 import {
   authorFrom,
   consumerKeyCharactersMax,
@@ -93,10 +94,12 @@ export interface SessionOperationParts {
   readonly admission: AgentAdmission;
   readonly time: Time;
   readonly changes: SessionChanges;
+  /** Aborts when the node is stopping. */
+  readonly stopping: LeaveSignal;
 }
 
 export function sessionOperations(parts: SessionOperationParts): readonly Operation[] {
-  const { sessions, store, admission, time, changes } = parts;
+  const { sessions, store, admission, time, changes, stopping } = parts;
   return [
     declare({
       name: 'sessions.create',
@@ -305,7 +308,7 @@ export function sessionOperations(parts: SessionOperationParts): readonly Operat
             const session = await store.inTenant(scope, (tx) => findSession(scope, tx, params.id));
             return session === null || session.ended_at !== null;
           };
-          await monitor({ events, hasEnded }, writer, time);
+          await monitor({ events, hasEnded }, writer, time, stopping);
         });
       },
     }),

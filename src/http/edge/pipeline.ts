@@ -248,6 +248,8 @@ export class Pipeline {
     progress: Running,
     answer: StreamReply,
   ): Promise<void> {
+    // Its client opens the next stream at another node, which it does not reach over this connection.
+    if (this.#parts.closing()) exchange.isLast = true;
     const writer = exchange.openStream(
       200,
       this.#head(exchange, progress, answer.contentType, answer.headers),

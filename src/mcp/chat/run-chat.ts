@@ -130,7 +130,8 @@ function answerOf({ sessionId, executionId }: ChatTurn, result: TurnResult): Cha
       timeout_clock: result.timeoutClock ?? 'turn',
     });
   }
-  if (result.outcome === undefined && result.error === undefined && result.approvalId !== undefined) {
+  // An error beside it is of the connection to the turn, which waits all the same.
+  if (result.outcome === undefined && result.approvalId !== undefined) {
     const message =
       'The turn waits for a person to approve the call of a tool. Read its outcome with get_execution.';
     return refusal('approval_pending' satisfies ErrorCode, message, {

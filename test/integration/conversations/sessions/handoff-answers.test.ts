@@ -10,6 +10,7 @@ import { streamOperations } from '../../../../src/conversations/sessions/stream-
 import { controlToWire } from '../../../../src/conversations/sessions/wire/session-requests.js';
 import { toPlatformError } from '../../../../src/infra/runtime/index.js';
 import { openHotReads } from '../../../../src/infra/storage/index.js';
+import { LeaveController } from '../../../../src/kernel/leave-signal.js';
 import { userOf } from '../../../support/builders/callers.js';
 import { databaseOfFile } from '../../../support/database/database.js';
 import { eventually } from '../../../support/clocks/eventually.js';
@@ -201,6 +202,7 @@ test('a HEAD request for the stream of a turn leaves no reader that a handoff wa
     ...(unasked as ChatTurnsParts),
     sessions,
     time: systemTime,
+    stopping: new LeaveController(),
     newId: randomUUID,
   });
   const edge = await startEdge(

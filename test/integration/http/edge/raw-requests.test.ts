@@ -256,6 +256,39 @@ test('a chunked body is read, and its connection closes with the answer', async 
   t.deepEqual(seen, ['POST {"a":"b"}']);
 });
 
+test('a stream that begins while the server closes is the last answer of its connection', async (t) => {
+  let release = (): void => undefined;
+  const answering = (path: string, handle: () => unknown) =>
+    declare({
+      name: `a.${path}`,
+      method: 'GET',
+      path: `/${path}`,
+      title: 'Get',
+      access: anyone(),
+      output: z.unknown(),
+      handle,
+    });
+  const edge = await startEdge([
+    answering('held', () => new Promise((resolve) => (release = () => resolve({ ok: true })))),
+    answering('stream', () => eventStream(() => Promise.resolve('data: last\n\n'))),
+  ]);
+  t.teardown(edge.close);
+  const [held, other] = [new RawConnection(t, edge.port), new RawConnection(t, edge.port)];
+  const stream = 'GET /stream HTTP/1.1\r\nHost: a\r\n\r\n';
+  other.send(stream);
+  await eventually(() => other.received.endsWith('\r\n0\r\n\r\n'), { what: 'a stream before' });
+  t.notRegex(other.received, /\r\nconnection: close\r\n/i);
+  held.send('GET /held HTTP/1.1\r\nHost: a\r\n\r\n');
+  await eventually(() => edge.server.runningRequests === 1, { what: 'a request that the server waits for' });
+  const closing = edge.close();
+  other.received = '';
+  other.send(stream);
+  await eventually(() => other.received.endsWith('\r\n0\r\n\r\n'), { what: 'a stream meanwhile' });
+  t.regex(other.received, /\r\nconnection: close\r\n/i);
+  release();
+  await closing;
+});
+
 test('hostile headers are answered or refused, and the server survives', async (t) => {
   const { edge } = await served();
   t.teardown(edge.close);

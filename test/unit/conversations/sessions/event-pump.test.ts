@@ -1,154 +1,14 @@
 // A turn's events on their way to a client that reads slowly, or not at all.
 import test from 'ava';
-import { doneEvent, type StreamEvent } from '../../../../src/conversations/invocation/index.js';
-import { EventPump, type PumpSource } from '../../../../src/conversations/sessions/event-pump.js';
+import { EventPump } from '../../../../src/conversations/sessions/event-pump.js';
 import { type EventText, textOf } from '../../../../src/conversations/sessions/turn-log.js';
-import type { TurnEvents } from '../../../../src/conversations/sessions/requests.js';
+import { LeaveController } from '../../../../src/kernel/leave-signal.js';
+import { eventOf, Owner, SlowClient, startPump } from '../../../support/clients/pumped-turn.js';
 import { ManualTime } from '../../../support/clocks/manual-time.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 
-/** A client whose connection accepts one write at a time, and the next when the test says so. */
-class SlowClient {
-  readonly writes: string[] = [];
-  readonly #leaving = new AbortController();
-  #wake: (() => void) | undefined;
-  /** Takes everything at once from now on. */
-  isFast = false;
-  isCut = false;
-
-  get gone(): AbortSignal {
-    return this.#leaving.signal;
-  }
-
-  get text(): string {
-    return this.writes.join('');
-  }
-
-  get types(): readonly string[] {
-    return [...this.text.matchAll(/^event: (.*)$/gm)].map(([, type = '']) => type);
-  }
-
-  write(text: string): boolean {
-    this.writes.push(text);
-    return this.isFast;
-  }
-
-  drained(): Promise<void> {
-    return new Promise((resolve) => (this.#wake = resolve));
-  }
-
-  get isWaitedFor(): boolean {
-    return this.#wake !== undefined;
-  }
-
-  read(): void {
-    const wake = this.#wake;
-    this.#wake = undefined;
-    wake?.();
-  }
-
-  leave(): void {
-    this.#leaving.abort();
-    this.read();
-  }
-
-  cut(): void {
-    this.isCut = true;
-    this.leave();
-  }
-}
-
-/** The owner of a turn, whose messages the test sends one by one. */
-class Owner implements PumpSource {
-  readonly passedBarriers: number[] = [];
-  asked = 0;
-  #waiting:
-    | {
-        readonly resolve: (message: IteratorResult<TurnEvents>) => void;
-        readonly reject: (error: Error) => void;
-      }
-    | undefined;
-  #id = 0;
-
-  readonly events: AsyncIterableIterator<TurnEvents> = {
-    next: () => {
-      this.asked += 1;
-      return new Promise((resolve, reject) => (this.#waiting = { resolve, reject }));
-    },
-    return: () => Promise.resolve({ done: true, value: undefined }),
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-  };
-
-  confirmDropped(barrier: number): void {
-    this.passedBarriers.push(barrier);
-  }
-
-  /** What the store has of the turn once it has ended. */
-  log: Iterable<EventText> | undefined;
-
-  stored(): Promise<Iterable<EventText> | undefined> {
-    return Promise.resolve(this.log);
-  }
-
-  async say(types: readonly StreamEvent['type'][], more: Partial<TurnEvents> = {}): Promise<void> {
-    const waiting = await eventually(() => this.#waiting, { what: 'the pump reads on' });
-    this.#waiting = undefined;
-    const events = types.map((type) => {
-      this.#id += 1;
-      return { id: this.#id, event: eventOf(type, `text ${this.#id}`) };
-    });
-    waiting.resolve({
-      done: false,
-      value: { events, barrier: 0, deadlineInMs: 0, elsewhere: false, after: 0, ...more },
-    });
-  }
-
-  async end(error?: Error): Promise<void> {
-    const waiting = await eventually(() => this.#waiting);
-    if (error === undefined) waiting.resolve({ done: true, value: undefined });
-    else waiting.reject(error);
-  }
-
-  get isRead(): boolean {
-    return this.#waiting !== undefined;
-  }
-}
-
-/** An event whose text shows which one it is. */
-function eventOf(type: StreamEvent['type'], content: string): StreamEvent {
-  const ids = { session_id: content, execution_id: 'e' };
-  switch (type) {
-    case 'delta':
-    case 'thinking':
-    case 'response':
-      return { type, content };
-    case 'metadata':
-      return { type, accepted_fields: [], ignored_fields: [], ...ids };
-    case 'tool':
-      return { type, call_id: 'c', name: content, state: 'started' };
-    case 'status':
-      return { type, state: 'running' };
-    case 'approval':
-      return { type, approval_id: content, tool: 'pay', arguments: {} };
-    case 'done':
-      return doneEvent(ids, 'COMPLETED');
-    default:
-      throw new Error(`no event ${type}`);
-  }
-}
-
-function start() {
-  const client = new SlowClient();
-  const owner = new Owner();
-  const time = new ManualTime('2026-01-01T00:00:00Z');
-  const pump = new EventPump(client, time, 0);
-  return { client, owner, time, pump, running: pump.run(owner) };
-}
-
 test('unsent text of a slow client is dropped at the barrier, which is passed when the rest is sent', async (t) => {
-  const { client, owner, running, pump } = start();
+  const { client, owner, running, pump } = startPump();
   await owner.say(['metadata', 'delta']);
   await eventually(() => client.isWaitedFor);
   await owner.say(['delta', 'tool', 'thinking']);
@@ -171,7 +31,7 @@ test('unsent text of a slow client is dropped at the barrier, which is passed wh
 });
 
 test('the connection of a client that does not take what comes before the barrier in time is closed', async (t) => {
-  const { client, owner, running, pump, time } = start();
+  const { client, owner, running, pump, time } = startPump();
   await owner.say(['metadata', 'delta']);
   await eventually(() => client.isWaitedFor);
   await owner.say(['status'], { barrier: 7 });
@@ -187,7 +47,7 @@ test('the connection of a client that does not take what comes before the barrie
 });
 
 test('an owner is not read further while a megabyte waits for a slow client', async (t) => {
-  const { client, owner, running } = start();
+  const { client, owner, running } = startPump();
   await owner.say(['metadata']);
   await eventually(() => client.isWaitedFor);
   const big = { id: 9, event: eventOf('delta', 'x'.repeat(1024 * 1024)) };
@@ -203,7 +63,7 @@ test('an owner is not read further while a megabyte waits for a slow client', as
 });
 
 test('a client a megabyte behind is cut off before its owner could end a takeover without it', async (t) => {
-  const { client, owner, running, time } = start();
+  const { client, owner, running, time } = startPump();
   await owner.say(['metadata']);
   await eventually(() => client.isWaitedFor);
   const big = { id: 9, event: eventOf('delta', 'x'.repeat(1024 * 1024)) };
@@ -216,7 +76,7 @@ test('a client a megabyte behind is cut off before its owner could end a takeove
 });
 
 test('a client that was not behind has longer for one great event', async (t) => {
-  const { client, owner, running, time } = start();
+  const { client, owner, running, time } = startPump();
   const great = { id: 9, event: eventOf('response', 'x'.repeat(2 * 1024 * 1024)) };
   await owner.say([], { events: [great] });
   await eventually(() => client.isWaitedFor);
@@ -231,7 +91,7 @@ test('a client that was not behind has longer for one great event', async (t) =>
 });
 
 test('a client whose owner failed is informed under its last sent event, and returns for the rest', async (t) => {
-  const { client, owner, running, pump } = start();
+  const { client, owner, running, pump } = startPump();
   await owner.say(['metadata', 'delta']);
   await eventually(() => client.isWaitedFor);
   await owner.say(['delta']);
@@ -246,7 +106,7 @@ test('a client whose owner failed is informed under its last sent event, and ret
 });
 
 test('a stream that broke leaves no timer behind', async (t) => {
-  const { client, owner, running, time } = start();
+  const { client, owner, running, time } = startPump();
   client.isFast = true;
   await owner.say(['metadata'], { deadlineInMs: 20_000 });
   await owner.end();
@@ -256,7 +116,7 @@ test('a stream that broke leaves no timer behind', async (t) => {
 });
 
 test('the stream of a client that was behind at the end of its turn leaves no timer behind', async (t) => {
-  const { client, owner, running, pump, time } = start();
+  const { client, owner, running, pump, time } = startPump();
   await owner.say(['metadata']);
   await eventually(() => client.isWaitedFor);
   await owner.say(['delta', 'done']);
@@ -271,7 +131,7 @@ test('the stream of a client that was behind at the end of its turn leaves no ti
 });
 
 test('an owner silent for 15 s past its deadline is given up, and a comment is sent every 15 s until then', async (t) => {
-  const { client, owner, running, time } = start();
+  const { client, owner, running, time } = startPump();
   client.isFast = true;
   await owner.say(['metadata'], { deadlineInMs: 20_000 });
   await eventually(() => owner.isRead);
@@ -286,39 +146,9 @@ test('an owner silent for 15 s past its deadline is given up, and a comment is s
 test('a client that left before its turn was accepted is not waited for', async (t) => {
   const client = new SlowClient();
   client.leave();
-  const pump = new EventPump(client, new ManualTime('2026-01-01T00:00:00Z'), 0);
+  const pump = new EventPump(client, new ManualTime('2026-01-01T00:00:00Z'), new LeaveController(), 0);
   await pump.run(new Owner());
   t.false(pump.isDone, 'the turn goes on, and its caller may cancel it');
-});
-
-test('the stream of a turn that waits for a person stays open for five minutes, with comments', async (t) => {
-  const { client, owner, time, running, pump } = start();
-  client.isFast = true;
-  await owner.say(['metadata', 'status'], { deadlineInMs: 60_000 });
-  await owner.say(['approval']);
-  await eventually(() => client.types.includes('approval'));
-  time.advance(299_000);
-  t.deepEqual(client.types, ['metadata', 'status', 'approval'], 'the deadline of the turn does not count');
-  t.regex(client.text, /: keep-alive/);
-  time.advance(2_000);
-  await running;
-  t.false(pump.isDone);
-  t.deepEqual(client.types, ['metadata', 'status', 'approval'], 'it closes without an event');
-});
-
-test('the stream of a turn that goes on after the decision stays open, under its new deadline', async (t) => {
-  const { client, owner, time, running, pump } = start();
-  client.isFast = true;
-  await owner.say(['metadata', 'approval'], { deadlineInMs: 60_000 });
-  await eventually(() => client.types.includes('approval'));
-  time.advance(200_000);
-  await owner.say(['status', 'delta'], { deadlineInMs: 600_000 });
-  await eventually(() => client.types.includes('delta'));
-  time.advance(300_000);
-  await owner.say(['done']);
-  await owner.end();
-  await running;
-  t.true(pump.isDone);
 });
 
 /** A stored turn of 2 MB, whose events are made as they are asked for. */
@@ -335,7 +165,7 @@ class StoredTurn implements Iterable<EventText> {
 }
 
 test('the replay of a stored turn waits for its client every 64 KB', async (t) => {
-  const { client, owner, running, pump, time } = start();
+  const { client, owner, running, pump, time } = startPump();
   owner.log = new StoredTurn();
   await owner.say(['metadata'], { deadlineInMs: 20_000 });
   await eventually(() => client.isWaitedFor);
@@ -364,7 +194,7 @@ test('the replay of a stored turn waits for its client every 64 KB', async (t) =
 });
 
 test('the replay to a client that leaves meanwhile ends', async (t) => {
-  const { client, owner, running, pump, time } = start();
+  const { client, owner, running, pump, time } = startPump();
   const log = new StoredTurn();
   owner.log = log;
   await owner.say([], { elsewhere: true });
@@ -379,7 +209,7 @@ test('the replay to a client that leaves meanwhile ends', async (t) => {
 
 test('an event that comes in any step of the end of a write is sent', async (t) => {
   for (let steps = 0; steps < 20; steps += 1) {
-    const { client, owner, running } = start();
+    const { client, owner, running } = startPump();
     await owner.say(['metadata']);
     await eventually(() => client.isWaitedFor && owner.isRead);
     const said = owner.say(['delta']);
@@ -395,7 +225,7 @@ test('an event that comes in any step of the end of a write is sent', async (t) 
 });
 
 test('a stream that ends without the end of its turn names the last event that the client gets', async (t) => {
-  const { client, owner, running } = start();
+  const { client, owner, running } = startPump();
   await owner.say(['metadata']);
   await eventually(() => client.isWaitedFor);
   await owner.say(['tool', 'tool']);

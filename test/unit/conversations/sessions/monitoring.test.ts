@@ -1,6 +1,7 @@
 import test from 'ava';
 import type { WatchedEvents } from '../../../../src/conversations/sessions/requests.js';
 import { monitor } from '../../../../src/conversations/sessions/session-monitor.js';
+import { LeaveController } from '../../../../src/kernel/leave-signal.js';
 import { eventually } from '../../../support/clocks/eventually.js';
 import { ManualTime } from '../../../support/clocks/manual-time.js';
 
@@ -33,6 +34,7 @@ function start(hasEnded: () => Promise<boolean> = () => Promise.resolve(false), 
   const time = new ManualTime('2026-01-01T00:00:00Z');
   const events = new Watched();
   const leaving = new AbortController();
+  const stopping = new LeaveController();
   if (hasLeft) leaving.abort();
   let text = '';
   const writer = {
@@ -43,8 +45,15 @@ function start(hasEnded: () => Promise<boolean> = () => Promise.resolve(false), 
     },
     drained: () => Promise.resolve(),
   };
-  const running = monitor({ events, hasEnded }, writer, time);
-  return { time, events, running, leave: () => leaving.abort(), text: () => text };
+  const running = monitor({ events, hasEnded }, writer, time, stopping);
+  return {
+    time,
+    events,
+    running,
+    leave: () => leaving.abort(),
+    stop: () => stopping.leave(),
+    text: () => text,
+  };
 }
 
 test('a monitor ends after five minutes with an error under the id of its last event', async (t) => {
@@ -80,4 +89,14 @@ test('a monitor ends with its session, also during a store outage, and when its 
 test('a monitor whose reader has left before it begins ends at once', async (t) => {
   const { running } = start(() => Promise.resolve(false), true);
   await t.notThrowsAsync(running);
+});
+
+test('a monitor ends when its node stops, with an error under the id of its last event', async (t) => {
+  const { time, events, running, stop, text } = start();
+  events.say(7, 'delta');
+  await eventually(() => text().includes('event: delta'));
+  stop();
+  await running;
+  t.regex(text(), /id: 7\nevent: error\ndata: .*"service_unavailable".*stopping.*\n\n$/);
+  t.is(time.pending, 0);
 });
