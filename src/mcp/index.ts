@@ -3,6 +3,7 @@ import type { ChatTurns, Sessions } from '../conversations/sessions/index.js';
 import type { Admission, IdempotentRequests, Operation, OperationTable } from '../http/operations/index.js';
 import type { Platform } from '../infra/platform/index.js';
 import type { PlatformError } from '../kernel/errors.js';
+import { controllerOfMany } from '../kernel/leave-signal.js';
 import { Cancellations } from './cancellations.js';
 import { ChatRunner } from './chat/run-chat.js';
 import { type EndpointParts, mcpOperations } from './endpoint.js';
@@ -41,7 +42,7 @@ export interface McpSubject {
 
 export function createMcp(platform: PlatformParts, options: McpOptions): McpSubject {
   let server: McpServerParts | undefined;
-  const stopping = new AbortController();
+  const stopping = controllerOfMany();
   const operations = mcpOperations({
     ...options,
     changes: platform.changes,

@@ -7,7 +7,7 @@
  * moves the cursor up for all readers.
  */
 import type { Time } from '../../../cluster/index.js';
-import type { LeaveSignal } from '../../kernel/leave-signal.js';
+import { controllerOfMany, type LeaveSignal } from '../../kernel/leave-signal.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { tooManyRequests } from '../../kernel/errors.js';
 import type { ChangeFeed, HotReads } from '../../infra/storage/index.js';
@@ -67,7 +67,7 @@ export function topicOf({ tenantId }: TenantScope): string {
 export class Hub {
   readonly #parts: HubParts;
   readonly #channels = new Map<string, Channel>();
-  readonly #stopping = new AbortController();
+  readonly #stopping = controllerOfMany();
   readonly #unsubscribe: () => void;
 
   constructor(parts: HubParts) {

@@ -5,6 +5,7 @@
  */
 import type { Time } from '../../../cluster/index.js';
 import { tooManyRequests } from '../../kernel/errors.js';
+import { controllerOfMany } from '../../kernel/leave-signal.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import type { Store } from '../../infra/storage/index.js';
 import { listSessions, type ReadSession } from './reads.store.js';
@@ -45,7 +46,7 @@ export interface SessionChangesParts {
 export class SessionChanges {
   readonly #parts: SessionChangesParts;
   readonly #channels = new Map<string, Channel>();
-  readonly #stopping = new AbortController();
+  readonly #stopping = controllerOfMany();
 
   constructor(parts: SessionChangesParts) {
     this.#parts = parts;
