@@ -282,7 +282,8 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
         ? this.#connect(scope, triggerId, config, about)
         : known.then(async (open) => {
             if (await open.serves(about)) return open;
-            void open.close();
+            // Its places are free before the new one takes its own: the tenant may have no others.
+            await open.close();
             return this.#connect(scope, triggerId, config, about);
           });
     this.#open.set(triggerId, opening);

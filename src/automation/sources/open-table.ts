@@ -3,6 +3,11 @@ import type { DatabaseReader } from '../databases/index.js';
 
 /** The pause before a poll that connects anew, so that a server that ends each connection is not asked without end. */
 const againAfterMs = 5_000;
+/**
+ * During a failover the address may lead to a former primary, whose answers have no new rows and no error. It may be a
+ * replica on purpose, so a standby is not refused; a connection this old is opened anew and follows the address.
+ */
+const renewAfterMs = 7 * 60_000;
 
 export interface OpenTableParts {
   /** Connections with the same text serve the same configuration. */
@@ -10,7 +15,7 @@ export interface OpenTableParts {
   readonly reader: DatabaseReader;
   readonly keys: readonly string[];
   readonly birth: string | undefined;
-  readonly time: Pick<Time, 'after'>;
+  readonly time: Pick<Time, 'after' | 'monotonicMs'>;
   /** Asks for a poll before the source is due. */
   readonly wake: () => void;
 }
@@ -21,6 +26,7 @@ export class OpenTable {
   readonly keys: readonly string[];
   readonly birth: string | undefined;
   readonly #parts: OpenTableParts;
+  readonly #openedMs: number;
   #again: Timer | undefined;
   #isStale = false;
   #isClosed = false;
@@ -30,6 +36,7 @@ export class OpenTable {
     this.keys = parts.keys;
     this.birth = parts.birth;
     this.#parts = parts;
+    this.#openedMs = parts.time.monotonicMs();
   }
 
   async listen(channel: string): Promise<void> {
@@ -37,9 +44,13 @@ export class OpenTable {
     await reader.listen(channel, { onNotification: wake, onEnd: () => this.#replaceSoon() });
   }
 
-  /** Whether the next poll can use it: the listening connection may have ended, the configuration may have changed. */
+  /**
+   * Whether the next poll can use it: it may be too old, the listening connection may have ended, the configuration may
+   * have changed.
+   */
   async serves(about: string): Promise<boolean> {
     if (this.#isStale || about !== this.#parts.about) return false;
+    if (this.#parts.time.monotonicMs() - this.#openedMs >= renewAfterMs) return false;
     try {
       return await this.reader.isCurrent();
     } catch (error) {

@@ -132,6 +132,26 @@ test.serial('a listening connection that ends is replaced, so that notifications
   t.deepEqual(found, ['1', '2', '3']);
 });
 
+test.serial('after seven minutes the connections are replaced by ones that are opened anew', async (t) => {
+  const { shop, node, found, look, connections } = await startLooking(t, visits, { channel: 'visits' });
+  const pids = async () => {
+    const { rows } = await shop.client.query<{ pid: number }>(
+      "select pid from pg_stat_activity where datname = current_database() and application_name = 'troupe'",
+    );
+    return rows.map(({ pid }) => pid);
+  };
+  await look();
+  const before = await pids();
+  t.is(before.length, 2);
+  node.passedMs = 7 * 60_000;
+  await shop.client.query("insert into visits values (1, '2026-05-01')");
+  await look();
+  t.deepEqual(found, ['1']);
+  await eventually(async () => (await connections()) === 2, { what: 'no connection left behind' });
+  const after = await pids();
+  t.true(after.every((pid) => !before.includes(pid)));
+});
+
 for (const [quiet, sinceLook] of [
   ['a day', '1 day'],
   ['ten minutes', '15 seconds'],

@@ -75,7 +75,7 @@ async function startTable(
   });
   const triggerId = randomUUID();
   /** What the nodes know. */
-  const node = { isFull: false, config, revision: 1 };
+  const node = { isFull: false, config, revision: 1, passedMs: 0 };
   const live: unknown = {
     get: () => ({
       id: triggerId,
@@ -87,6 +87,7 @@ async function startTable(
   };
   const time: Time = {
     ...systemTime,
+    monotonicMs: () => systemTime.monotonicMs() + node.passedMs,
     after: (delayMs, action) => systemTime.after(delayMs / hurry, action),
   };
   const found: string[] = [];

@@ -50,3 +50,12 @@ test('closing asks for no poll, also after the listening connection has ended', 
     t.deepEqual(counts, { wakes: 0, closes: 1 });
   }
 });
+
+test('a connection is opened anew after seven minutes, so that it follows the address of its database', async (t) => {
+  const { time, counts, table } = await listeningTable();
+  time.advance(7 * 60_000 - 1);
+  t.true(await table.serves('visits'));
+  time.advance(1);
+  t.false(await table.serves('visits'));
+  t.is(counts.wakes, 0, 'the next poll is soon enough');
+});
