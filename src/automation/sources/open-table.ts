@@ -29,6 +29,7 @@ export class OpenTable {
   readonly #openedMs: number;
   #again: Timer | undefined;
   #isStale = false;
+  #isEnded = false;
   #isClosed = false;
 
   constructor(parts: OpenTableParts) {
@@ -37,6 +38,7 @@ export class OpenTable {
     this.birth = parts.birth;
     this.#parts = parts;
     this.#openedMs = parts.time.monotonicMs();
+    void parts.reader.closed.then(() => (this.#isEnded = true));
   }
 
   async listen(channel: string): Promise<void> {
@@ -45,14 +47,14 @@ export class OpenTable {
   }
 
   /**
-   * Whether the next poll can use it: it may be too old, the listening connection may have ended, the configuration may
-   * have changed.
+   * Whether the next poll can use it: it may be too old, its server may have ended a connection that was idle for long or
+   * the one that listens, the configuration may have changed.
    */
   async serves(about: string): Promise<boolean> {
     if (this.#isStale || about !== this.#parts.about) return false;
     if (this.#parts.time.monotonicMs() - this.#openedMs >= renewAfterMs) return false;
     try {
-      return await this.reader.isCurrent();
+      return (await this.reader.isCurrent()) && !this.#isEnded;
     } catch (error) {
       void this.close();
       throw error;

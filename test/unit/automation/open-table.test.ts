@@ -7,7 +7,12 @@ async function listeningTable() {
   const time = new ManualTime('2026-05-01T00:00:00Z');
   const counts = { wakes: 0, closes: 0 };
   let ears: DatabaseListeners | undefined;
-  const reader: Pick<DatabaseReader, 'listen' | 'isCurrent' | 'close'> = {
+  let end = (): void => undefined;
+  const closed = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const reader: Pick<DatabaseReader, 'listen' | 'isCurrent' | 'closed' | 'close'> = {
+    closed,
     listen: async (_, given) => {
       ears = given;
       return { close: async () => undefined };
@@ -27,7 +32,7 @@ async function listeningTable() {
     wake: () => void (counts.wakes += 1),
   });
   await table.listen('visits');
-  return { time, counts, table, lose: () => ears?.onEnd() };
+  return { time, counts, table, lose: () => ears?.onEnd(), end };
 }
 
 test('polls go on without notifications for a pause, then one is asked for that connects anew', async (t) => {
@@ -58,4 +63,12 @@ test('a connection is opened anew after seven minutes, so that it follows the ad
   time.advance(1);
   t.false(await table.serves('visits'));
   t.is(counts.wakes, 0, 'the next poll is soon enough');
+});
+
+test('a connection that its server ended between two polls is not used again', async (t) => {
+  const { counts, table, end } = await listeningTable();
+  t.true(await table.serves('visits'));
+  end();
+  t.false(await table.serves('visits'));
+  t.is(counts.wakes, 0);
 });
