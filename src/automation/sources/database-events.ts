@@ -25,6 +25,7 @@ import {
 } from './database-rows.js';
 import { bornLongAgo, type EventState, eventState, startOf, stateAfter, withBirth } from './event-state.js';
 import { putIntoInbox } from './found-messages.js';
+import { faultOf, lowOf } from './low-values.js';
 import { noteSeen } from '../inbox/found-messages.store.js';
 import { OpenTable } from './open-table.js';
 import { readRows } from './row-reader.js';
@@ -176,10 +177,19 @@ export class DatabaseEvents implements TriggerSource<'db_event'> {
       cursorColumn: config.cursor_column,
       born,
     };
-    const state = stateAfter(before, start, read, nowMs);
+    const low = await lowOf(table, config, { before, start, rows, nowMs });
+    const state = { ...stateAfter(before, start, read, nowMs), ...low };
     const items = await this.#parts.store.inTenant(scope, async (tx) => {
       const dueAt = new Date(nowMs + (more ? 0 : config.poll_ms));
-      if (!(await moveOn(scope, tx, triggerId, { before: source.state, state, dueAt }))) return [];
+      if (
+        !(await moveOn(scope, tx, triggerId, {
+          before: source.state,
+          state,
+          dueAt,
+          fault: faultOf(config, state),
+        }))
+      )
+        return [];
       return this.#keep(
         scope,
         tx,

@@ -35,6 +35,31 @@ export async function highestOf(
   return rows[0]?.['highest'] ?? null;
 }
 
+/** The table's maximum beside the place where a sweep begins and beside the maximum that was noted before. */
+export interface Highest {
+  readonly value: string | null;
+  readonly isBelowPlace: boolean;
+  readonly isAboveLow: boolean;
+}
+
+/** Compares the maximum of the cursor column; the order is the one of the column's type. */
+export async function compareHighest(
+  reader: DatabaseReader,
+  config: DatabaseEventConfig,
+  place: string | null,
+  low: string | null,
+): Promise<Highest> {
+  const highest = `max(${pg.escapeIdentifier(config.cursor_column)})`;
+  const { rows } = await reader.select(
+    `select ${highest}::text as value, ${highest} < $1 as below_place, ${highest} > $2 as above_low
+      from ${quoted(tableOf(config))}`,
+    [place, low],
+    { rowsMax: 1 },
+  );
+  const is = (name: string): boolean => rows[0]?.[name]?.startsWith('t') === true;
+  return { value: rows[0]?.['value'] ?? null, isBelowPlace: is('below_place'), isAboveLow: is('above_low') };
+}
+
 /** The primary key columns; empty for a table without a primary key. */
 export async function keyColumns(
   reader: DatabaseReader,

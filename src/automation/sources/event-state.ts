@@ -52,6 +52,16 @@ export const eventState = z.object({
   born_floor: z.string().nullable().optional(),
   /** The birth column. The values of another one cannot be compared. */
   born_column: z.string().optional(),
+  /** The table's maximum while it is below all that polls read; null: the table is empty. */
+  low: z
+    .object({
+      highest: z.string().nullable(),
+      /** Rows were added up to this value, below all that polls read. */
+      missed: z.string().optional(),
+    })
+    .optional(),
+  /** When the maximum was compared last. */
+  compared_ms: z.number().optional(),
 });
 export type EventState = z.output<typeof eventState>;
 

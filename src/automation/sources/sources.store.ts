@@ -161,7 +161,10 @@ export function takeDue(
     returning kind, state, failures, clock_timestamp() as now`);
 }
 
-/** Returns false if the trigger was changed or disabled meanwhile: another poll will find the messages. */
+/**
+ * Returns false if the trigger was changed or disabled meanwhile: another poll will find the messages. `fault`: what the
+ * owner must mend although the poll succeeded.
+ */
 export async function moveOn(
   { tenantId }: TenantScope,
   tx: TenantTransaction,
@@ -170,12 +173,18 @@ export async function moveOn(
     before,
     state,
     dueAt,
-  }: { readonly before: object; readonly state: object; readonly dueAt: Date | undefined },
+    fault,
+  }: {
+    readonly before: object;
+    readonly state: object;
+    readonly dueAt: Date | undefined;
+    readonly fault?: string | undefined;
+  },
 ): Promise<boolean> {
   const due = dueAt === undefined ? sql.fragment`'infinity'::timestamptz` : sql.timestamp(dueAt);
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`
     update trigger_sources set state = ${JSON.stringify(state)}::jsonb, due_at = ${due}, claimed_by = null,
-      failures = 0, last_error = null
+      failures = ${fault === undefined ? 0 : 1}, last_error = ${fault ?? null}
     where tenant_id = ${tenantId} and trigger_id = ${triggerId} and state = ${JSON.stringify(before)}::jsonb
       and due_at < 'infinity'`);
   return rowCount === 1;

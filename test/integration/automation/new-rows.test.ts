@@ -45,3 +45,43 @@ test.serial('another created_column is not compared with the values of the one b
   await look();
   t.deepEqual(found, ['1']);
 });
+
+test.serial('rows below those that have been read start nothing, and the owner is told', async (t) => {
+  const { shop, found, look, lookToTheEnd, sweepSoon, health, passDay } = await startLooking(
+    t,
+    'create table visits (id serial primary key, note text)',
+    { cursor_column: 'id' },
+  );
+  const insert = (rows: number) =>
+    shop.client.query(`insert into visits (note) select 'x' from generate_series(1, ${rows})`);
+  const sweep = async () => {
+    await sweepSoon();
+    await look();
+    return health();
+  };
+  const well = { failures: 0, last_error: null };
+  await insert(100);
+  await lookToTheEnd();
+  t.is(found.length, 100);
+  await passDay();
+  await look();
+  await shop.client.query('delete from visits where id > 90');
+  t.deepEqual(await sweep(), well, 'rows may be deleted');
+  await shop.client.query('truncate visits restart identity');
+  t.deepEqual(await sweep(), well);
+  await insert(3);
+  const told = await sweep();
+  t.is(told?.failures, 1);
+  t.regex(
+    told?.last_error ?? '',
+    /^Rows of visits were added whose id is at most 3, but rows up to 100 have been/,
+  );
+  await look();
+  t.deepEqual(await health(), told, 'also after a poll that is no sweep');
+  t.is(found.length, 100);
+  await shop.client.query("select setval('visits_id_seq', 100)");
+  await insert(1);
+  await look();
+  t.deepEqual(found.slice(100), ['101']);
+  t.deepEqual(await health(), well);
+});

@@ -168,6 +168,14 @@ async function startTable(
       );
       return rows;
     },
+    /** What its owner sees of the source. */
+    health: async () => {
+      const { rows } = await owner.query<{ failures: number; last_error: string | null }>(
+        'select failures, last_error from trigger_sources where trigger_id = $1',
+        [triggerId],
+      );
+      return rows[0];
+    },
     /** Lets more than a day pass: the records of the rows expire. */
     passDay: async () => {
       await owner.query('delete from trigger_inbox where trigger_id = $1', [triggerId]);
@@ -182,7 +190,7 @@ async function startTable(
     },
     sweepSoon: () =>
       owner.query(
-        `update trigger_sources set state = state || jsonb_build_object('swept_ms', (state ->> 'swept_ms')::float8 - 15000)
+        `update trigger_sources set state = state - 'compared_ms' || jsonb_build_object('swept_ms', (state ->> 'swept_ms')::float8 - 15000)
         where trigger_id = $1`,
         [triggerId],
       ),
