@@ -47,6 +47,7 @@ export interface SigningKeys {
   rotate(): Promise<string>;
   /** Seals the private keys again with the current master key. Call it only when every node has that key. */
   reseal(): Promise<void>;
+  /** Loads the keys after a change. */
   reload(): Promise<void>;
 }
 
@@ -61,7 +62,7 @@ interface LoadedKey {
 const privateJwk = publicJwk.extend({ d: z.string() });
 
 export function createSigningKeys(dependencies: {
-  readonly store: Store;
+  readonly store: Pick<Store, 'directory'>;
   readonly changes: ChangeFeed;
   readonly sealer: Sealer;
   readonly time: Pick<Time, 'wallMs' | 'monotonicMs'>;
@@ -73,6 +74,9 @@ export function createSigningKeys(dependencies: {
   let keys: readonly LoadedKey[] = [];
   let loadedAtMs = -Infinity;
   let loading: Promise<void> | undefined;
+  let begun = 0;
+  /** The number of the load that `keys` are from. */
+  let taken = 0;
 
   /** Keys are sorted newest first, so the first one that may sign is the current one. */
   function current(now: number): LoadedKey {
@@ -82,15 +86,24 @@ export function createSigningKeys(dependencies: {
   }
 
   async function load(): Promise<void> {
+    begun += 1;
+    const number = begun;
     loadedAtMs = time.monotonicMs();
     const rows = await store.directory(listSigningKeys);
-    keys = await Promise.all(rows.map((row) => loadKey(row, sealer)));
+    const loaded = await Promise.all(rows.map((row) => loadKey(row, sealer)));
+    // One that began later may know a change that this one read too early for.
+    if (number < taken) return;
+    taken = number;
+    keys = loaded;
   }
 
-  /** Concurrent callers share one query. */
+  /** Never joins a load that runs: it may have read the keys before the change that is the reason for this one. */
   function reload(): Promise<void> {
-    loading ??= load().finally(() => (loading = undefined));
-    return loading;
+    const own = load().finally(() => {
+      if (loading === own) loading = undefined;
+    });
+    loading = own;
+    return own;
   }
 
   return {
@@ -100,7 +113,7 @@ export function createSigningKeys(dependencies: {
         const rows = await listSigningKeys(tx);
         if (rows.length === 0) await makeKey(tx, sealer, new Date(nowMs()));
       });
-      await load();
+      await reload();
     },
 
     signer() {
@@ -112,7 +125,8 @@ export function createSigningKeys(dependencies: {
       const known = keys.find((key) => key.id === id);
       if (known !== undefined) return known.verify;
       if (loading === undefined && time.monotonicMs() - loadedAtMs < reloadEveryMs) return undefined;
-      await reload();
+      // All tokens with unknown ids share one query.
+      await (loading ?? reload());
       return keys.find((key) => key.id === id)?.verify;
     },
 
@@ -129,7 +143,7 @@ export function createSigningKeys(dependencies: {
         return { id: made, change: await announceSigningKey(tx, made) };
       });
       await settled(changes, change);
-      await load();
+      await reload();
       return id;
     },
 

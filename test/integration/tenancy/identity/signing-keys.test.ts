@@ -86,6 +86,54 @@ test.serial('a wall clock that is set back does not hide the new key of another 
 });
 
 test.serial(
+  'a load that began before a change does not hide the new key, also if it ends last',
+  async (t) => {
+    const { nodes } = await startNodes(t, 1);
+    const [{ store, changes, sealer }] = nodes as [IdentityNode];
+    const time = shiftedTime();
+    const parts = { changes, sealer, time, tokenLifetimeMs: 60 * minuteMs };
+    const keys = createSigningKeys({ ...parts, store });
+    /** The next query ends only when the test lets it. */
+    let held: { readonly end: Promise<void>; readonly read: () => void } | undefined;
+    const slow = createSigningKeys({
+      ...parts,
+      store: {
+        directory: async (work) => {
+          const hold = held;
+          held = undefined;
+          const result = await store.directory(work);
+          hold?.read();
+          await hold?.end;
+          return result;
+        },
+      },
+    });
+    await keys.open();
+    await slow.open();
+    time.passedMs += 1_000;
+    let end = (): void => undefined;
+    const mayEnd = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    let lookUp: Promise<unknown> = Promise.resolve();
+    await new Promise<void>((read) => {
+      held = { end: mayEnd, read };
+      lookUp = slow.verifier('unknown');
+    });
+    const id = await keys.rotate();
+    const isKnown = (): boolean => slow.published().some(({ kid }) => kid === id);
+    const changed = slow.reload();
+    try {
+      await eventually(isKnown, { what: 'the new key after the change' });
+    } finally {
+      end();
+      await Promise.all([changed, lookUp]);
+    }
+    t.true(isKnown());
+  },
+);
+
+test.serial(
   'a private key is stored sealed, and opens under a former master key until it is sealed again',
   async (t) => {
     const { url, nodes } = await startNodes(t, 1);
