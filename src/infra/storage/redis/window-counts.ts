@@ -29,34 +29,41 @@ export interface CountingNode {
 const keptMs = 61_000;
 /** A node that has reported nothing for this time counts no more. */
 const nodeKeptMs = 45_000;
+/**
+ * After a failover to a Redis whose clock is behind, what was reported before lies ahead. Left there, it would count until
+ * that clock has caught up. A node that still counts reports again.
+ */
+const aheadMs = 1_000;
 
 /*
  * Keys: the nodes that count, then the windows. Arguments: the process, how long a window is kept, how long a node is
- * kept, then for each window the count of this process. Result: the number of nodes, then for each window
- * [age of the count in ms, count, …] of the other processes. A repeated report replaces the first, so a lost answer does
- * no harm. All keys have one hash tag, because a script may use the keys of one slot only.
+ * kept, how far a report may lie ahead, then for each window the count of this process. Result: the number of nodes, then
+ * for each window [age of the count in ms, count, …] of the other processes. A repeated report replaces the first, so a
+ * lost answer does no harm. All keys have one hash tag, because a script may use the keys of one slot only.
  */
 const script = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local kept = tonumber(ARGV[2])
+local ahead = tonumber(ARGV[4])
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[3])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], now + ahead, '+inf')
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 local result = { redis.call('ZCARD', KEYS[1]) }
 for index = 2, #KEYS do
   local key = KEYS[index]
-  redis.call('HSET', key, ARGV[1], string.format('%d %s', now, ARGV[index + 2]))
+  redis.call('HSET', key, ARGV[1], string.format('%d %s', now, ARGV[index + 3]))
   redis.call('PEXPIRE', key, kept)
   local fields = redis.call('HGETALL', key)
   local others = {}
   for field = 1, #fields, 2 do
     local at, count = string.match(fields[field + 1], '^(%d+) (.*)$')
     local age = now - tonumber(at)
-    if age > kept then
+    if age > kept or age < -ahead then
       redis.call('HDEL', key, fields[field])
     elseif fields[field] ~= ARGV[1] then
-      others[#others + 1] = age
+      others[#others + 1] = math.max(age, 0)
       others[#others + 1] = count
     end
   end
@@ -71,7 +78,7 @@ export async function exchangeWindows(
 ): Promise<WindowsOfOthers> {
   const tag = `{troupe-windows-${installation}}`;
   const keys = [`${tag}:nodes`, ...counted.map(({ name }) => `${tag}:${name}`)];
-  const values = [process, keptMs, nodeKeptMs, ...counted.map(textOf)];
+  const values = [process, keptMs, nodeKeptMs, aheadMs, ...counted.map(textOf)];
   const result: unknown = await redis.eval(script, keys.length, ...keys, ...values);
   if (!Array.isArray(result)) throw new Error('Redis answered a count of windows with no list');
   const [nodes, ...windows] = result as [unknown, ...unknown[]];

@@ -1,6 +1,7 @@
 // The script that keeps the counts of nodes, in a single Redis and in a Redis cluster.
 import { randomUUID } from 'node:crypto';
 import test from 'ava';
+import { Redis } from 'ioredis';
 import { systemTime } from '../../../../cluster/index.js';
 import { openSharedValues, type WindowsOfOthers } from '../../../../src/infra/storage/index.js';
 import { eventually } from '../../../support/clocks/eventually.js';
@@ -51,6 +52,31 @@ for (const kind of ['single', 'cluster'] as const) {
     t.deepEqual((await values.exchangeWindows(another, [own]))?.windows[0]?.counts, []);
   });
 }
+
+test('what was reported by a clock that was ahead of that of Redis counts no more', async (t) => {
+  const url = await sharedRedisUrl();
+  const values = open(t, url);
+  const redis = new Redis(url);
+  t.teardown(() => redis.disconnect());
+  const installation = randomUUID();
+  const exchange = () =>
+    values.exchangeWindows({ installation, process: 'one' }, [{ name: 'x', agesMs: [], counts: [] }]);
+  t.is((await eventually(exchange))?.nodes, 1);
+  const nowMs = async (): Promise<number> => {
+    const [seconds, microseconds] = await redis.time();
+    return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+  };
+  const report = async (process: string, atMs: number): Promise<void> => {
+    await redis.zadd(`{troupe-windows-${installation}}:nodes`, atMs, process);
+    await redis.hset(`{troupe-windows-${installation}}:x`, process, `${atMs} 0,5`);
+  };
+  await report('before', (await nowMs()) + 600_000);
+  await report('another', await nowMs());
+  const answer = await exchange();
+  t.deepEqual(answer?.windows[0]?.counts, [5], 'only that of the other node');
+  t.is(answer?.nodes, 2);
+  t.is(await redis.hlen(`{troupe-windows-${installation}}:x`), 2);
+});
 
 test('without Redis the answer is missing at once', async (t) => {
   const values = open(t, 'redis://127.0.0.1:1');
