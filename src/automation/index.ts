@@ -91,7 +91,8 @@ export interface TriggersOptions {
   /** Windows that all nodes count together, under a name of their own. */
   readonly windows: (kind: string) => ClientWindows;
   readonly agents: Pick<AgentsSubject, 'publishedAgent' | 'runnableAgent'>;
-  readonly databases: Pick<Databases, 'connect'>;
+  /** Closed when triggers stop: nothing else reads by then. */
+  readonly databases: Pick<Databases, 'connect' | 'close'>;
   readonly mail: Pick<Mail, 'send'>;
   /** Where this node receives mail for triggers; undefined if it does not. */
   readonly smtpIn: Pick<SmtpListenerParts, 'host' | 'port' | 'tls'> | undefined;
@@ -297,9 +298,10 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
     async stop() {
       measures.stop();
       await listener?.stop();
-      await poller.stop();
-      reader.close();
-      await sources.stop();
+      await poller.stop(async () => {
+        reader.close();
+        await Promise.all([sources.stop(), dependencies.databases.close()]);
+      });
       retention.stop();
       buffers.stop();
       runner.stop();

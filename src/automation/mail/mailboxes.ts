@@ -89,6 +89,7 @@ export class Mailboxes implements TriggerSource<'email'> {
   /** New mail was announced again within that second. */
   readonly #missed = new Set<string>();
   #counting: Timer | undefined;
+  #isStopped = false;
 
   constructor(parts: MailboxesParts) {
     this.#parts = parts;
@@ -146,7 +147,9 @@ export class Mailboxes implements TriggerSource<'email'> {
     }
   }
 
+  /** A poll that runs records nothing. */
   async stop(): Promise<void> {
+    this.#isStopped = true;
     this.#counting?.cancel();
     for (const timer of this.#wakes.values()) timer.cancel();
     for (const triggerId of this.#open.keys()) this.#close(triggerId);
@@ -161,6 +164,8 @@ export class Mailboxes implements TriggerSource<'email'> {
     const { store, time, report } = this.#parts;
     const before = stateFor(found, mailboxState.parse(source.state));
     const mails = await new MailboxPoll(this.#parts, found, client).take(before, source.now.getTime());
+    // A closed connection has no more mails, which looks as if they were deleted.
+    if (this.#isStopped) throw new MailboxError('The poll was broken off.');
     const recorded = await store.inTenant(scope, (tx) => this.#record(tx, found, source, mails));
     for (const error of recorded?.failures ?? []) report('recording a mail of a mailbox', error);
     const again = recorded?.again;

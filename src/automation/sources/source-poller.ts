@@ -6,7 +6,7 @@ import type { TriggerMeasures } from '../messages/measures.js';
 import { type ClaimedWork, type Later, ClaimLoop } from '../../infra/claims/index.js';
 import type { TriggerType } from '../triggers/types/registry.js';
 import type { Sources } from './sources.js';
-import { dueSources, noteFailure, type PutOff, putOff, sourceClaims } from './sources.store.js';
+import { dueSources, giveBack, noteFailure, type PutOff, putOff, sourceClaims } from './sources.store.js';
 import { type SkipReason, type TriggerSource, UnreadableHereError } from './trigger-source.js';
 import { storableText } from '../../kernel/storable-text.js';
 
@@ -54,6 +54,7 @@ interface Source {
 export class SourcePoller {
   readonly #parts: SourcePollerParts;
   readonly #loops: ReadonlyMap<TriggerType, ClaimLoop<Source>>;
+  #isStopping = false;
 
   constructor(parts: SourcePollerParts) {
     this.#parts = parts;
@@ -91,8 +92,11 @@ export class SourcePoller {
     return { table: sourceClaims(lateMs), sweepNow: () => this.#sweepNow() };
   }
 
-  async stop(): Promise<void> {
-    await Promise.all([...this.#loops.values()].map((loop) => loop.stop()));
+  /** Ends the polls that run with `breakOff`: a slow server of a tenant would hold up the end of the node. */
+  async stop(breakOff: () => Promise<unknown>): Promise<void> {
+    this.#isStopping = true;
+    const ended = [...this.#loops.values()].map((loop) => loop.stop());
+    await Promise.all([breakOff(), ...ended]);
   }
 
   #sweepNow(): void {
@@ -124,6 +128,10 @@ export class SourcePoller {
       const inMs = found?.againInMs;
       return inMs === undefined ? undefined : { subject: { ...source, early: false }, inMs };
     } catch (error) {
+      if (this.#isStopping) {
+        await store.inTenant(scope, (tx) => giveBack(scope, tx, triggerId, lateMs));
+        return undefined;
+      }
       const reason = error instanceof Error ? error.message : 'unknown';
       const message = storableText(reason.slice(0, errorCharsMax));
       const pause = error instanceof UnreadableHereError ? pauseForOthersMs : pauseMs;

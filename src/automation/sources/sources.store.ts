@@ -210,6 +210,20 @@ export async function putOff(
       and due_at <= clock_timestamp() - ${lateMs} * interval '1 millisecond'`);
 }
 
+/** Gives up a poll that this process broke off: it is no failure, and any node may poll at once. */
+export async function giveBack(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  triggerId: string,
+  lateMs: number,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update trigger_sources set claimed_by = null,
+      due_at = clock_timestamp() - ${lateMs} * interval '1 millisecond'
+    where tenant_id = ${tenantId} and trigger_id = ${triggerId} and due_at < 'infinity'
+      and claimed_by is not distinct from ${claimingProcess}`);
+}
+
 const healthRow = z.object({ failures: z.number(), last_error: z.string().nullable() });
 export type SourceHealth = z.output<typeof healthRow>;
 

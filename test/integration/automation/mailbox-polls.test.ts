@@ -42,6 +42,8 @@ interface Version {
 interface Given {
   /** Whose mails are let in. */
   readonly allowed?: readonly string[];
+  /** Happens while a mail is read. */
+  readonly whileReading?: (mailboxes: Mailboxes) => Promise<void>;
   /** Takes the place of the intake's own recording. */
   readonly accept?: (own: MailIntake) => MailboxesParts['intake']['acceptWithin'];
 }
@@ -114,7 +116,10 @@ async function startMailbox(t: ExecutionContext, given: Given = {}) {
         acceptWithin: given.accept?.(intake) ?? ((of, tx, mail) => intake.acceptWithin(of, tx, mail)),
       },
       reader: {
-        read: async (_tenant, raw) => ({ mail: await parseMail(Buffer.from(raw)), verdict: 'unchecked' }),
+        read: async (_tenant, raw) => {
+          await given.whileReading?.(mailboxes);
+          return { mail: await parseMail(Buffer.from(raw)), verdict: 'unchecked' };
+        },
       },
       checksSenders: false,
       addresses: { check: unasked },
@@ -192,6 +197,22 @@ test.serial('a refused mail that ends in half a character is recorded, and the n
     (await refused()).map(({ message }) => message.length),
     [100_000],
   );
+});
+
+test.serial('a poll that the end of the node breaks off passes over no mail', async (t) => {
+  let isEnding = true;
+  const { startServer, arm, poll } = await startMailbox(t, {
+    whileReading: async (mailboxes) => {
+      if (isEnding) await mailboxes.stop();
+    },
+  });
+  const version = { revision: 1, server: await startServer() };
+  await arm(version);
+  const texts = ['first', 'second', 'third'];
+  for (const text of texts) version.server.deliver(mailOf('ada@example.com', text));
+  await t.throwsAsync(poll(version));
+  isEnding = false;
+  t.deepEqual(await poll(version), texts);
 });
 
 test.serial(

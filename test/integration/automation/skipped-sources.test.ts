@@ -76,6 +76,9 @@ const configs = {
 /** A node's poller, for the triggers of one tenant. It reaches no table and no mailbox, and counts its attempts. */
 function startPoller(t: ExecutionContext, kind: keyof typeof configs) {
   const node = { isKnown: true, suspended: false, isFull: false };
+  /** Ends the attempts to connect to a database that does not answer, if this one does not. */
+  let refuse = (): void => undefined;
+  const answer = { isMissing: false, refuse: () => refuse() };
   let attempts = 0;
   /** Triggers whose polls wait until the test ends, as for a server that says nothing. */
   const silent = new Set<string>();
@@ -97,6 +100,7 @@ function startPoller(t: ExecutionContext, kind: keyof typeof configs) {
     databases: {
       connect: async () => {
         attempts += 1;
+        if (answer.isMissing) await new Promise<void>((resolve) => (refuse = resolve));
         throw new Error('no route to the database');
       },
     },
@@ -126,9 +130,9 @@ function startPoller(t: ExecutionContext, kind: keyof typeof configs) {
   });
   t.teardown(() => {
     end();
-    return poller.stop();
+    return poller.stop(async () => answer.refuse());
   });
-  return { node, silent, time, poller, attempts: () => attempts };
+  return { node, answer, silent, time, poller, attempts: () => attempts };
 }
 
 async function sourceOf(triggerId: string) {
@@ -261,3 +265,20 @@ test.serial('a schedule that this node cannot read stays due for another one, an
   t.deepEqual({ state, failures }, { state: { handled_ms: 0 }, failures: 1 });
   t.regex(error ?? '', /^The schedule cannot be read: timezone must be a name/);
 });
+
+test.serial(
+  'a poll that waits for a database is broken off at the end of the node, as no failure',
+  async (t) => {
+    const scope = await insertTenant(store);
+    const { poller, answer, attempts } = startPoller(t, 'db_event');
+    answer.isMissing = true;
+    const triggerId = await insertSources(scope, 'db_event');
+    poller.poll(scope, triggerId, 'db_event');
+    await eventually(() => attempts() === 1, { what: 'an attempt to connect' });
+    t.true((await sourceOf(triggerId)).dueInMs > 0, 'it is held');
+    await poller.stop(async () => answer.refuse());
+    const { dueInMs, failures, error } = await sourceOf(triggerId);
+    t.deepEqual({ failures, error }, { failures: 0, error: null });
+    t.true(dueInMs <= -lateMs, 'another node may poll it at once');
+  },
+);
