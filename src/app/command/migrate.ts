@@ -11,6 +11,7 @@ export const migrateCommand: Command = {
     const { applied, isNewer } = await migrate({
       databaseUrl: settings.databaseUrl ?? '',
       acceptNewer: true,
+      note: (what, facts) => process.stderr.write(`troupe: ${what}: ${JSON.stringify(facts)}\n`),
     });
     const nothing = isNewer
       ? 'The database has the schema of the next release, on which this version can run. Nothing was applied.'

@@ -29,7 +29,7 @@ export async function openStores(environment: NodeEnvironment): Promise<Stores> 
     note: (what, facts) => logger.info(facts, what),
   };
   const databaseUrl = settings.databaseUrl ?? '';
-  await migrate({ databaseUrl, acceptNewer: true });
+  await migrate({ databaseUrl, acceptNewer: true, note: log.note });
   const store = await openStore({ databaseUrl, process });
   atEnd(() => store.close());
   const reads = openHotReads({ databaseUrl, time });

@@ -22,7 +22,7 @@ const lockTimeoutMsDefault = 5_000;
 /** A transaction that pauses holds locks while its caller does something else, so it is ended after this time. */
 const idleInTransactionMs = 15_000;
 /** Firewalls and balancers forget a silent connection after some minutes; the system's own first probe comes after two hours. */
-const keepAliveDelayMs = 30_000;
+export const keepAliveDelayMs = 30_000;
 /** The server ends a statement at its time-out; after this additional time, the server itself is considered lost. */
 const silenceMs = 2_000;
 

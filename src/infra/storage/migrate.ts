@@ -4,7 +4,7 @@
 // makes nodes that start at the same time wait for the first one.
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { connectTimeoutOf } from './connection.js';
+import { connectTimeoutOf, keepAliveDelayMs } from './connection.js';
 import { StoreError, toStoreError } from './errors.js';
 import { MigrationError } from './migration-error.js';
 import {
@@ -25,6 +25,10 @@ export type MigrationOptions = {
   readonly acceptNewer?: boolean;
   /** Only the numbered files up to this one, and no functions: the tables of an earlier version, for its rows. */
   readonly through?: number;
+  /** Hears that another process migrates, or seems to. */
+  readonly note?: (what: string, facts: Readonly<Record<string, unknown>>) => void;
+  /** Waits; a test may hand in its own. */
+  readonly pause?: (ms: number) => Promise<unknown>;
 };
 
 export type MigrationResult = {
@@ -39,6 +43,14 @@ export type MigrationResult = {
 /** The number is arbitrary, but every version of Troupe must use the same one. */
 const lockKey = 5_021_873_901;
 const lockAgainMs = 100;
+const noteAfterMs = 10_000;
+const noteAgainMs = 60_000;
+/**
+ * This process may vanish while it holds the lock: the others would wait for it until the server notices, by default after
+ * two hours. That the server itself has gone, this process notices by its own.
+ */
+const keepAlives = `set tcp_keepalives_idle = ${keepAliveDelayMs / 1_000};
+  set tcp_keepalives_interval = 10; set tcp_keepalives_count = 6`;
 
 /**
  * schema_functions keeps every text that a function has had: an older node must not restore a former text. Version 0.1
@@ -60,12 +72,14 @@ export async function migrate(options: MigrationOptions): Promise<MigrationResul
     connectionString: options.databaseUrl,
     application_name: 'troupe_migrate',
     connectionTimeoutMillis: connectTimeoutOf(options.databaseUrl, 10_000),
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveDelayMs,
   });
   // The next statement reports a connection that broke while idle.
   client.on('error', () => undefined);
   try {
     await client.connect();
-    const done = await applyPending(client, files, { acceptNewer: options.acceptNewer ?? false });
+    const done = await applyPending(client, files, options);
     return { ...done, version: lastNumber(files.numbered) };
   } catch (error) {
     throw explain(error, options.databaseUrl);
@@ -82,15 +96,17 @@ function filesThrough(last: number | undefined, files: MigrationFiles): Migratio
 async function applyPending(
   client: pg.Client,
   files: MigrationFiles,
-  options: { readonly acceptNewer: boolean },
+  options: MigrationOptions,
 ): Promise<Pick<MigrationResult, 'applied' | 'isNewer'>> {
-  const before = pendingFiles(files, await readRecordedFiles(client), options);
+  const accepted = { acceptNewer: options.acceptNewer ?? false };
+  const before = pendingFiles(files, await readRecordedFiles(client), accepted);
   const { isNewer } = before;
   if (before.numbered.length + before.functions.length === 0) return { applied: [], isNewer };
-  await takeLock(client);
+  await client.query(keepAlives);
+  await takeLock(client, options);
   await client.query(recordTables);
   // Read again under the lock: another node may have applied the files while this one waited.
-  const { numbered, functions } = pendingFiles(files, await readRecordedFiles(client), options);
+  const { numbered, functions } = pendingFiles(files, await readRecordedFiles(client), accepted);
   for (const { number, servesFrom, ...file } of numbered) {
     await apply(client, file, {
       text: 'insert into schema_migrations (number, name, checksum, serves_from) values ($1, $2, $3, $4)',
@@ -107,14 +123,33 @@ async function applyPending(
 }
 
 /** Asks again and again: a build of an index beside writes waits for every statement that runs, also for one that waits. */
-async function takeLock(client: pg.Client): Promise<void> {
-  for (;;) {
+async function takeLock(
+  client: pg.Client,
+  { note, pause = delay }: Pick<MigrationOptions, 'note' | 'pause'>,
+): Promise<void> {
+  for (let waitedMs = 0; ; waitedMs += lockAgainMs) {
     const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [
       lockKey,
     ]);
     if (rows[0]?.taken === true) return;
-    await delay(lockAgainMs);
+    if (waitedMs % noteAgainMs === noteAfterMs) {
+      note?.('waiting for another process that migrates the database', await lockHolder(client));
+    }
+    await pause(lockAgainMs);
   }
+}
+
+/** Who has the lock: if its machine has gone, an operator can end it with pg_terminate_backend. */
+async function lockHolder(client: pg.Client): Promise<Readonly<Record<string, unknown>>> {
+  const { rows } = await client.query<Record<string, unknown>>(
+    `select a.pid, a.application_name as application, a.client_addr::text as address, a.backend_start as since
+      from pg_locks l join pg_stat_activity a using (pid)
+      where l.locktype = 'advisory' and l.granted and l.objsubid = 1
+        and (l.classid::bigint << 32) + l.objid::bigint = $1
+        and l.database = (select oid from pg_database where datname = current_database())`,
+    [lockKey],
+  );
+  return { ...rows[0] };
 }
 
 /** In the file's transaction: a table is never without it. The first file creates the function. */
@@ -150,7 +185,8 @@ async function apply(client: pg.Client, file: SqlFile, record: pg.QueryConfig): 
       await client.query('commit');
       return;
     } catch (error) {
-      await client.query('rollback');
+      // On a broken connection it fails as well, and would hide which file it was.
+      await client.query('rollback').catch(() => undefined);
       if (attempt === attemptsMax || !mayPass(error)) {
         throw new MigrationError('failed', `The migration ${file.name} failed`, { cause: error });
       }

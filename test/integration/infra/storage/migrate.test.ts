@@ -1,6 +1,7 @@
 // Migrations against real databases: concurrent, changed, newer, unsupported, refused.
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -108,6 +109,60 @@ test('a failing file leaves nothing behind, and earlier ones stay applied', asyn
   ]);
   await write(directory, { '0002_bad.sql': 'create table half (id int);' });
   t.deepEqual((await migrate({ databaseUrl: url, directory })).applied, ['0002_bad.sql']);
+});
+
+test('the failed file is named although its connection has ended', async (t) => {
+  const { url } = await createEmptyDatabase(t);
+  const directory = await folder(t, { '0001_cut.sql': 'select pg_terminate_backend(pg_backend_pid());' });
+  const error = await refusal(t, migrate({ databaseUrl: url, directory }));
+  t.is(error.failure, 'failed');
+  t.regex(error.message, /0001_cut\.sql/);
+});
+
+test('a process that waits long for another one says for whom', async (t) => {
+  const { url } = await createEmptyDatabase(t);
+  const directory = await folder(t, { '0001_one.sql': 'create table one (id int);' });
+  const holder = new pg.Client({ connectionString: url, application_name: 'holder' });
+  await holder.connect();
+  t.teardown(() => holder.end());
+  const { rows } = await holder.query<{ pid: number }>(
+    'select pg_backend_pid() as pid, pg_advisory_lock(5021873901)',
+  );
+  const notes: { what: string; facts: object }[] = [];
+  let pausedMs = 0;
+  const { applied } = await migrate({
+    databaseUrl: url,
+    directory,
+    note: (what, facts) => notes.push({ what, facts }),
+    pause: async (ms) => {
+      pausedMs += ms;
+      if (pausedMs === 100_000) await holder.query('select pg_advisory_unlock_all()');
+    },
+  });
+  t.deepEqual(applied, ['0001_one.sql']);
+  t.is(notes.length, 2, 'after 10 seconds, and after a minute more');
+  t.is(notes[0]?.what, 'waiting for another process that migrates the database');
+  t.like(notes[0]?.facts, { pid: rows[0]?.pid, application: 'holder' });
+});
+
+test('both ends of the connection notice that the other one is gone', async (t) => {
+  const { url } = await createEmptyDatabase(t);
+  const directory = await folder(t, {
+    '0001_kept.sql': "create table kept as select current_setting('tcp_keepalives_idle') as idle;",
+  });
+  const asked: unknown[] = [];
+  const { setKeepAlive } = Socket.prototype;
+  Socket.prototype.setKeepAlive = function keepAlive(this: Socket, ...given) {
+    asked.push(given);
+    return setKeepAlive.apply(this, given);
+  };
+  try {
+    await migrate({ databaseUrl: url, directory });
+  } finally {
+    Socket.prototype.setKeepAlive = setKeepAlive;
+  }
+  t.deepEqual(asked[0], [true, 30_000]);
+  t.deepEqual(await rowsOf(url, 'select idle from kept'), [{ idle: '30' }]);
 });
 
 test('a file outside a transaction builds its index beside writes, and again if it was cut off', async (t) => {
