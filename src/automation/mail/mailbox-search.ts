@@ -1,4 +1,5 @@
 import type { ImapFlow, SearchObject } from 'imapflow';
+import { MailboxError } from './mailbox-budget.js';
 
 /** Which mails of a mailbox are new, by their numbers. */
 export interface NewMails {
@@ -53,9 +54,14 @@ function ascending(uids: readonly number[]): readonly number[] {
   return [...new Set(uids)].toSorted((one, other) => one - other);
 }
 
-export function searchingIn(client: Pick<ImapFlow, 'search'>): Searching {
+/** A search that the server does not carry out is an error: without its answer every mail would count as polled. */
+export function searchingIn(client: Pick<ImapFlow, 'search' | 'mailbox'>): Searching {
   return async (query) => {
+    // The client answers a refused search, and one without a connection, with something else than a list.
     const found = await client.search(query, { uid: true });
-    return Array.isArray(found) ? found.filter((uid) => Number.isSafeInteger(uid) && uid > 0) : [];
+    if (Array.isArray(found)) return found.filter((uid) => Number.isSafeInteger(uid) && uid > 0);
+    // Servers may refuse `*` for an empty mailbox (RFC 3501, section 9).
+    if (client.mailbox !== false && client.mailbox.exists === 0) return [];
+    throw new MailboxError('The mail server refused a search, or ended the connection during it.');
   };
 }

@@ -11,6 +11,15 @@ export interface ImapMail {
   readonly flags: Set<string>;
 }
 
+/** A command that a client sent. */
+export interface ImapCommand {
+  readonly tag: string;
+  /** In capitals, with `UID` if it has it. */
+  readonly name: string;
+  readonly given: string;
+  readonly socket: Socket;
+}
+
 export interface ImapServer {
   readonly port: number;
   readonly mails: readonly ImapMail[];
@@ -26,6 +35,8 @@ export interface ImapServer {
   silent: boolean;
   /** Searches that wait for their answer. */
   readonly unanswered: number;
+  /** Sees each command first; the server answers those for which it returns false. */
+  intercept: (command: ImapCommand) => boolean;
   /** Numbers all mails anew, as after a move to another machine. */
   renumber(): void;
   close(): Promise<void>;
@@ -45,6 +56,7 @@ export async function startImapServer(
   let nextUid = 100;
   let signIns = 0;
   let silent = false;
+  let intercept: ImapServer['intercept'] = () => false;
   let unanswered: (() => void)[] = [];
   const sockets = new Set<Socket>();
   const capabilitiesOf = (socket: Socket): string =>
@@ -71,7 +83,8 @@ export async function startImapServer(
         const [, tag = '', command = '', rest_ = ''] = /^(\S+) (UID \S+|\S+) ?(.*)$/i.exec(line) ?? [];
         if (command.toUpperCase() === 'IDLE') idleTag = tag;
         if (command.toUpperCase() === 'STARTTLS') return encrypt(socket, tag);
-        answer(socket, tag, command.toUpperCase(), rest_);
+        const name = command.toUpperCase();
+        if (!intercept({ tag, name, given: rest_, socket })) answer(socket, tag, name, rest_);
       }
     });
   }
@@ -185,6 +198,12 @@ export async function startImapServer(
       if (isSilent) return;
       for (const tell of unanswered) tell();
       unanswered = [];
+    },
+    get intercept() {
+      return intercept;
+    },
+    set intercept(own) {
+      intercept = own;
     },
     get unanswered() {
       return unanswered.length;

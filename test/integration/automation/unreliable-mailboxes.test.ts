@@ -1,0 +1,129 @@
+// Mail servers that refuse, interrupt or mix up answers in the middle of a poll: no mail counts as polled that was not read.
+import test, { type ExecutionContext } from 'ava';
+import { systemTime, type Time } from '../../../cluster/index.js';
+import { tenantScope } from '../../../src/kernel/tenant-scope.js';
+import { connectMailbox, MailboxError } from '../../../src/automation/mail/mailbox-connection.js';
+import { MailboxPoll, type MailboxState } from '../../../src/automation/mail/mailbox-poll.js';
+import type { EvaluatedMail } from '../../../src/automation/mail/mail-intake.js';
+import type { ReadMail } from '../../../src/automation/mail-reading/mail-reader.js';
+import { parseMail } from '../../../src/automation/mail-reading/parse-mail.js';
+import { SecretValue } from '../../../src/tenancy/vault/index.js';
+import { emailTrigger } from '../../support/builders/email-trigger.js';
+import { type ImapServer, startImapServer } from '../../support/servers/imap-server.js';
+
+const secret = {
+  id: '018f0000-0000-7000-8000-0000000000aa',
+  name: 'mailbox',
+  kind: 'generic' as const,
+  provider: null,
+  allowedHosts: null,
+  version: 1,
+};
+const beganMs = Date.now() - 3_600_000;
+/** Where a trigger starts whose mailbox was polled up to before its first mail. */
+const beginning: MailboxState = { validity: '1', last_uid: 99, began_ms: beganMs };
+
+interface Given {
+  readonly time?: Time;
+  /** Runs before a mail is read. */
+  readonly reading?: (text: string) => Promise<void> | void;
+}
+
+/** A mailbox with these mails, numbered from 100, and polls of it. */
+async function mailboxWith(t: ExecutionContext, texts: readonly string[], given: Given = {}) {
+  const server = await startImapServer();
+  t.teardown(() => server.close());
+  for (const text of texts) deliver(server, text);
+  const imap = {
+    host: '127.0.0.1',
+    port: server.port,
+    user: server.user,
+    mailbox: 'INBOX',
+    secret_ref: 'mailbox',
+    tls: false,
+  };
+  const found = emailTrigger(imap);
+  const read: string[] = [];
+  const unreadable: string[] = [];
+  const parts = {
+    time: given.time ?? systemTime,
+    checksSenders: false,
+    reader: {
+      read: async (_tenant: string, raw: Uint8Array): Promise<ReadMail> => {
+        const mail = await parseMail(Buffer.from(raw));
+        await given.reading?.(mail.text.trim());
+        read.push(mail.text.trim());
+        return { mail, verdict: 'unchecked' };
+      },
+    },
+    intake: {
+      evaluate: async () => recorded,
+      unreadable: (_found: unknown, _digest: string, reason: string) => {
+        unreadable.push(reason);
+        return recorded;
+      },
+    },
+  };
+  const recorded: EvaluatedMail = {
+    trigger: found.trigger,
+    messageId: 'any',
+    thread: 'any',
+    sessionId: null,
+    message: '',
+    refusal: { status: 'failed', error: null },
+  };
+  const connect = async () => {
+    const client = await connectMailbox(
+      {
+        time: systemTime,
+        vault: { resolve: async () => ({ ...secret, value: new SecretValue(server.password) }) },
+        egress: { permittedAddresses: async () => ['127.0.0.1'] },
+      },
+      tenantScope('018f0000-0000-7000-8000-000000000001'),
+      imap,
+    );
+    t.teardown(async () => client.close());
+    await client.mailboxOpen('INBOX');
+    return client;
+  };
+  return {
+    server,
+    /** The texts of the mails that were read. */
+    read,
+    unreadable,
+    connect,
+    /** Polls over a new connection, or this one. */
+    poll: async (before: MailboxState, client?: Awaited<ReturnType<typeof connect>>) =>
+      new MailboxPoll(parts, found, client ?? (await connect())).take(before, Date.now()),
+  };
+}
+
+function deliver(server: ImapServer, text: string): void {
+  server.deliver(`From: <ada@example.com>\nSubject: Rooms\nMessage-ID: <${text}@example.com>\n\n${text}\n`);
+}
+
+test.serial('a refused search is an error, not an empty mailbox', async (t) => {
+  const { server, read, poll } = await mailboxWith(t, ['one', 'two']);
+  server.intercept = ({ name, tag, socket }) => {
+    if (name !== 'UID SEARCH') return false;
+    socket.write(`${tag} NO [SERVERBUG] internal error\r\n`);
+    return true;
+  };
+  const refused = { instanceOf: MailboxError, message: /refused a search/ };
+  await t.throwsAsync(poll({ began_ms: beganMs }), refused);
+  await t.throwsAsync(poll(beginning), refused);
+  server.intercept = () => false;
+  t.is((await poll({ began_ms: beganMs })).state.last_uid, 101);
+  t.deepEqual(read, ['one', 'two']);
+});
+
+test.serial('an empty mailbox is empty although its server refuses to search it', async (t) => {
+  const { server, poll } = await mailboxWith(t, []);
+  server.intercept = ({ name, tag, socket }) => {
+    if (name !== 'UID SEARCH') return false;
+    socket.write(`${tag} BAD no such message\r\n`);
+    return true;
+  };
+  t.is((await poll({ began_ms: beganMs })).state.last_uid, 99);
+  t.is((await poll(beginning)).state.last_uid, 99);
+});
