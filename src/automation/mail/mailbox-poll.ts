@@ -59,6 +59,12 @@ export interface FoundMail {
   readonly mail: EvaluatedMail;
 }
 
+interface Evaluated {
+  readonly digest: string;
+  /** Undefined: the mail is ignored. */
+  readonly mail: EvaluatedMail | undefined;
+}
+
 export interface FoundMails {
   /** The numbers of the mails that were polled. */
   readonly seen: readonly number[];
@@ -165,31 +171,33 @@ export class MailboxPoll {
   async #newsSize(uid: number, beganMs: number): Promise<number | undefined> {
     const wanted = { internalDate: true, size: true };
     const about = await this.#ask(() => this.#client.fetchOne(String(uid), wanted, { uid: true }));
-    if (!about) return undefined;
-    const { internalDate } = about;
+    if (!about && !(await this.#exists(uid))) return undefined;
+    const { internalDate, size: reported } = about || {};
     // If the server does not report the size as a number, assume the largest accepted mail.
-    const size = Number.isSafeInteger(about.size) ? (about.size ?? 0) : mailBytesMax;
+    const size = reported !== undefined && Number.isSafeInteger(reported) ? reported : mailBytesMax;
     const isNews = internalDate === undefined || new Date(internalDate).getTime() >= beganMs - clockSlackMs;
     return isNews ? size : undefined;
   }
 
+  /** Asked if a mail was not sent, as is also the case once the connection has ended: then the question is refused. */
+  async #exists(uid: number): Promise<boolean> {
+    const search = searchingIn(this.#client);
+    const found = await this.#ask(() => search({ uid: String(uid) }), searchBytesMax);
+    return found.includes(uid);
+  }
+
   /** `later`: a later poll reads the mail again. */
-  async #evaluate(
-    uid: number,
-    size: number,
-    tries: number,
-  ): Promise<{ readonly digest: string; readonly mail: EvaluatedMail | undefined } | 'later' | undefined> {
+  async #evaluate(uid: number, size: number, tries: number): Promise<Evaluated | 'later' | undefined> {
     const { intake, reader, checksSenders } = this.#parts;
-    const { trigger, config } = this.#found;
-    if (size > mailBytesMax) {
-      const about = `${this.#client.host} ${config.imap?.user} ${uid}`;
-      const reason = `The mail has more than ${mailBytesMax} bytes.`;
-      const digest = createHash('sha256').update(about).digest('hex');
-      return { digest, mail: intake.unreadable(this.#found, digest, reason) };
-    }
+    const { trigger } = this.#found;
+    if (size > mailBytesMax) return this.#unread(uid, `The mail has more than ${mailBytesMax} bytes.`);
     const wanted = { source: { maxLength: mailBytesMax } };
     const whole = await this.#ask(() => this.#client.fetchOne(String(uid), wanted, { uid: true }));
-    if (!whole || whole.source === undefined) return undefined;
+    if (!whole || whole.source === undefined) {
+      if (!(await this.#exists(uid))) return undefined;
+      if (tries < triesMax) return 'later';
+      return this.#unread(uid, 'The server of the mailbox lists this mail but does not send it.');
+    }
     const digest = createHash('sha256').update(whole.source).digest('hex');
     try {
       const check = checksSenders ? ({ by: 'mailbox' } as const) : undefined;
@@ -201,6 +209,13 @@ export class MailboxPoll {
       if (!(error instanceof UnreadableMail || error instanceof SlowMail)) throw error;
       return { digest, mail: intake.unreadable(this.#found, digest, error.message) };
     }
+  }
+
+  /** A mail that was not fetched, recorded under its number. */
+  #unread(uid: number, reason: string): Evaluated {
+    const about = `${this.#client.host} ${this.#found.config.imap?.user} ${uid}`;
+    const digest = createHash('sha256').update(about).digest('hex');
+    return { digest, mail: this.#parts.intake.unreadable(this.#found, digest, reason) };
   }
 }
 

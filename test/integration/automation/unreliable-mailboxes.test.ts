@@ -1,4 +1,5 @@
 // Mail servers that refuse, interrupt or mix up answers in the middle of a poll: no mail counts as polled that was not read.
+import type { Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { systemTime, type Time } from '../../../cluster/index.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
@@ -9,6 +10,7 @@ import type { ReadMail } from '../../../src/automation/mail-reading/mail-reader.
 import { parseMail } from '../../../src/automation/mail-reading/parse-mail.js';
 import { SecretValue } from '../../../src/tenancy/vault/index.js';
 import { emailTrigger } from '../../support/builders/email-trigger.js';
+import { eventually } from '../../support/clocks/eventually.js';
 import { type ImapServer, startImapServer } from '../../support/servers/imap-server.js';
 
 const secret = {
@@ -126,4 +128,61 @@ test.serial('an empty mailbox is empty although its server refuses to search it'
   };
   t.is((await poll({ began_ms: beganMs })).state.last_uid, 99);
   t.is((await poll(beginning)).state.last_uid, 99);
+});
+
+for (const how of ['ends the connection', 'says goodbye'] as const) {
+  test.serial(`a server that ${how} while a mail is read loses none of the others`, async (t) => {
+    let end: (() => Promise<void>) | undefined;
+    const { server, read, poll, connect } = await mailboxWith(t, ['one', 'two', 'three'], {
+      reading: () => end?.(),
+    });
+    const client = await connect();
+    const sockets = new Set<Socket>();
+    server.intercept = ({ socket }) => {
+      sockets.add(socket);
+      return false;
+    };
+    end = async () => {
+      end = undefined;
+      for (const socket of sockets) {
+        if (how === 'ends the connection') socket.end();
+        else socket.write('* BYE restarting\r\n');
+      }
+      await eventually(() => !client.usable || client.byeReason !== undefined);
+    };
+    await t.throwsAsync(poll(beginning, client), { instanceOf: MailboxError });
+    t.deepEqual(read, ['one']);
+    const next = await poll(beginning);
+    t.deepEqual(read, ['one', 'one', 'two', 'three']);
+    t.deepEqual(next.seen, [100, 101, 102]);
+  });
+}
+
+test.serial('a mail that was deleted meanwhile is passed over', async (t) => {
+  const { server, read, poll } = await mailboxWith(t, ['one', 'two']);
+  server.intercept = ({ name, given, tag, socket }) => {
+    if (name === 'UID SEARCH' && /UID 100$/.test(given)) socket.write('* SEARCH\r\n');
+    else if (name !== 'UID FETCH' || !given.startsWith('100 ')) return false;
+    socket.write(`${tag} OK done\r\n`);
+    return true;
+  };
+  t.is((await poll(beginning)).state.last_uid, 101);
+  t.deepEqual(read, ['two']);
+});
+
+test.serial('a mail that its server lists and does not send is given up the third time', async (t) => {
+  const { server, read, unreadable, poll } = await mailboxWith(t, ['one', 'two']);
+  server.intercept = ({ name, given, tag, socket }) => {
+    if (name !== 'UID FETCH' || !given.startsWith('100 ')) return false;
+    socket.write(`${tag} OK done\r\n`);
+    return true;
+  };
+  let { state } = await poll(beginning);
+  t.like(state, { last_uid: 99, slow: { uid: 100, tries: 1 } });
+  ({ state } = await poll(state));
+  t.deepEqual(unreadable, []);
+  ({ state } = await poll(state));
+  t.deepEqual(unreadable, ['The server of the mailbox lists this mail but does not send it.']);
+  t.like(state, { last_uid: 101 });
+  t.deepEqual(read, ['two']);
 });
