@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ImapFlow } from 'imapflow';
+import type { FetchMessageObject, FetchQueryObject, ImapFlow } from 'imapflow';
 import { z } from 'zod';
 import type { Time } from '../../../cluster/index.js';
 import type { MailReader } from '../mail-reading/mail-reader.js';
@@ -170,13 +170,23 @@ export class MailboxPoll {
   /** Undefined for mails that arrived before the trigger started, or that have been deleted. */
   async #newsSize(uid: number, beganMs: number): Promise<number | undefined> {
     const wanted = { internalDate: true, size: true };
-    const about = await this.#ask(() => this.#client.fetchOne(String(uid), wanted, { uid: true }));
-    if (!about && !(await this.#exists(uid))) return undefined;
-    const { internalDate, size: reported } = about || {};
+    const rows = await this.#ask(() => this.#fetch(uid, wanted));
+    const reported = rows.find(({ size }) => size !== undefined)?.size;
+    const internalDate = rows.find((row) => row.internalDate !== undefined)?.internalDate;
+    if (reported === undefined && internalDate === undefined && !(await this.#exists(uid))) return undefined;
     // If the server does not report the size as a number, assume the largest accepted mail.
     const size = reported !== undefined && Number.isSafeInteger(reported) ? reported : mailBytesMax;
     const isNews = internalDate === undefined || new Date(internalDate).getTime() >= beganMs - clockSlackMs;
     return isNews ? size : undefined;
+  }
+
+  /**
+   * What the server tells about this mail. It may tell of others at any time, as when somebody reads one, and of this one
+   * without what was asked for.
+   */
+  async #fetch(uid: number, wanted: FetchQueryObject): Promise<readonly FetchMessageObject[]> {
+    const rows = await this.#client.fetchAll(String(uid), wanted, { uid: true });
+    return rows.filter((row) => row.uid === uid);
   }
 
   /** Asked if a mail was not sent, as is also the case once the connection has ended: then the question is refused. */
@@ -192,16 +202,17 @@ export class MailboxPoll {
     const { trigger } = this.#found;
     if (size > mailBytesMax) return this.#unread(uid, `The mail has more than ${mailBytesMax} bytes.`);
     const wanted = { source: { maxLength: mailBytesMax } };
-    const whole = await this.#ask(() => this.#client.fetchOne(String(uid), wanted, { uid: true }));
-    if (!whole || whole.source === undefined) {
+    const rows = await this.#ask(() => this.#fetch(uid, wanted));
+    const source = rows.find((row) => row.source !== undefined)?.source;
+    if (source === undefined) {
       if (!(await this.#exists(uid))) return undefined;
       if (tries < triesMax) return 'later';
       return this.#unread(uid, 'The server of the mailbox lists this mail but does not send it.');
     }
-    const digest = createHash('sha256').update(whole.source).digest('hex');
+    const digest = createHash('sha256').update(source).digest('hex');
     try {
       const check = checksSenders ? ({ by: 'mailbox' } as const) : undefined;
-      const read = await reader.read(trigger.scope.tenantId, whole.source, check);
+      const read = await reader.read(trigger.scope.tenantId, source, check);
       const received = { ...read, digest, recipient: recipientOf(this.#found), returnPath: undefined };
       return { digest, mail: await intake.evaluate(this.#found, received) };
     } catch (error) {

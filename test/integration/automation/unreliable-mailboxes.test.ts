@@ -161,7 +161,7 @@ for (const how of ['ends the connection', 'says goodbye'] as const) {
 test.serial('a mail that was deleted meanwhile is passed over', async (t) => {
   const { server, read, poll } = await mailboxWith(t, ['one', 'two']);
   server.intercept = ({ name, given, tag, socket }) => {
-    if (name === 'UID SEARCH' && /UID 100$/.test(given)) socket.write('* SEARCH\r\n');
+    if (name === 'UID SEARCH' && given.endsWith('UID 100')) socket.write('* SEARCH\r\n');
     else if (name !== 'UID FETCH' || !given.startsWith('100 ')) return false;
     socket.write(`${tag} OK done\r\n`);
     return true;
@@ -185,4 +185,20 @@ test.serial('a mail that its server lists and does not send is given up the thir
   t.deepEqual(unreadable, ['The server of the mailbox lists this mail but does not send it.']);
   t.like(state, { last_uid: 101 });
   t.deepEqual(read, ['two']);
+});
+
+test.serial('what a server tells of other mails, or besides, is not taken for its answer', async (t) => {
+  const { server, read, poll } = await mailboxWith(t, ['one', 'two', 'three']);
+  server.intercept = ({ name, given, socket }) => {
+    if (name !== 'UID FETCH') return false;
+    const uid = Number.parseInt(given, 10);
+    socket.write('* 9 FETCH (FLAGS (\\Seen))\r\n');
+    socket.write(`* 8 FETCH (UID ${uid + 50} RFC822.SIZE 99000000 BODY[] {5}\r\nother)\r\n`);
+    socket.write(`* ${uid - 99} FETCH (UID ${uid} FLAGS (\\Flagged))\r\n`);
+    return false;
+  };
+  const { seen, state } = await poll(beginning);
+  t.deepEqual(read, ['one', 'two', 'three']);
+  t.deepEqual(seen, [100, 101, 102]);
+  t.is(state.last_uid, 102);
 });
