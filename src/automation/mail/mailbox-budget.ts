@@ -3,7 +3,12 @@ import type { Time, Timer } from '../../../cluster/index.js';
 
 /** Why a mailbox cannot be polled, worded for the trigger's owner. */
 export class MailboxError extends Error {
-  override readonly name = 'MailboxError';
+  override readonly name: string = 'MailboxError';
+}
+
+/** The server did not finish in time. */
+export class SlowMailboxError extends MailboxError {
+  override readonly name = 'SlowMailboxError';
 }
 
 /** The limits of one piece of work on a connection. */
@@ -38,12 +43,16 @@ export async function withinBudget<Result>(
       return;
     }
     // Reject first, so that this error is reported instead of the one that the closed connection causes.
-    fail(new MailboxError(fault));
+    fail(fault);
     client.close();
   };
-  const faultOf = (received: number, isLate: boolean): string | undefined => {
-    if (received > bytes) return `The server of the mailbox sent more than ${bytes} bytes at once.`;
-    return isLate ? `The server of the mailbox did not finish within ${ms / 1_000} seconds.` : undefined;
+  const faultOf = (received: number, isLate: boolean): MailboxError | undefined => {
+    if (received > bytes) {
+      return new MailboxError(`The server of the mailbox sent more than ${bytes} bytes at once.`);
+    }
+    if (!isLate) return undefined;
+    const seconds = Math.round(ms / 100) / 10;
+    return new SlowMailboxError(`The server of the mailbox did not finish within ${seconds} seconds.`);
   };
   timer = time.after(Math.min(countEveryMs, ms), count);
   try {

@@ -5,7 +5,7 @@ import type { Time } from '../../../cluster/index.js';
 import type { MailReader } from '../mail-reading/mail-reader.js';
 import { SlowMail, UnreadableMail } from '../mail-reading/parsed-mail.js';
 import { mailboxOf } from '../messages/mail-addresses.js';
-import { MailboxError, withinBudget } from './mailbox-budget.js';
+import { MailboxError, SlowMailboxError, withinBudget } from './mailbox-budget.js';
 import { mailsAfter, mailsSince, type NewMails, searchingIn } from './mailbox-search.js';
 import type { EvaluatedMail, MailIntake, MailTrigger } from './mail-intake.js';
 import { mailBytesMax } from './mail-limits.js';
@@ -20,6 +20,11 @@ const pollBytesMax = fetchedBytesMax + 2 * mailBytesMax;
  * place and block the mailbox forever.
  */
 const serverMs = 16_000;
+/**
+ * The slowest server that can send the largest mail (0.8 Mbit/s). The first mail of a poll has the time that its size
+ * takes at this rate, at most 105 seconds: only what is first in a poll can be late in each.
+ */
+const slowestBytesPerMs = 100;
 /** After this time a poll takes no further mail, so that its mails are committed in time. */
 const takingMs = 8_000;
 /** `windowsMax` windows cover more numbers than any server has; the answer for one window is 40 KB. */
@@ -65,6 +70,13 @@ interface Evaluated {
   readonly mail: EvaluatedMail | undefined;
 }
 
+/** Why a mail was not fetched. */
+interface Unread {
+  readonly reason: string;
+  /** Whether another try changes nothing. */
+  readonly isFinal: boolean;
+}
+
 export interface FoundMails {
   /** The numbers of the mails that were polled. */
   readonly seen: readonly number[];
@@ -78,7 +90,17 @@ export interface MailboxPollParts {
   readonly reader: Pick<MailReader, 'read'>;
   /** Whether mails must prove their sender. */
   readonly checksSenders: boolean;
+  /** Holds the source for so long from now. */
+  readonly hold: (ms: number) => Promise<void>;
   readonly time: Time;
+}
+
+/** One new mail. */
+interface One {
+  readonly uid: number;
+  /** How many polls have tried to take it, including this one. */
+  readonly tries: number;
+  readonly isFirst: boolean;
 }
 
 /** One poll of an open mailbox: which mails are new, and what to do with each. */
@@ -87,6 +109,7 @@ export class MailboxPoll {
   readonly #found: MailTrigger;
   readonly #client: ImapFlow;
   #serverMsLeft = serverMs;
+  #fetchedBytes = 0;
 
   constructor(parts: MailboxPollParts, found: MailTrigger, client: ImapFlow) {
     this.#parts = parts;
@@ -101,11 +124,11 @@ export class MailboxPoll {
     return withinBudget(this.#client, this.#parts.time, budget, () => this.#take(before, nowMs));
   }
 
-  /** Sends a request to the server within the time left of its share. */
-  async #ask<Result>(work: () => Promise<Result>, bytes = pollBytesMax): Promise<Result> {
+  /** Sends a request to the server within the time left of its share, or a longer one. */
+  async #ask<Result>(work: () => Promise<Result>, bytes = pollBytesMax, ms = 0): Promise<Result> {
     const { time } = this.#parts;
     const askedAtMs = time.monotonicMs();
-    const budget = { ms: Math.max(0, this.#serverMsLeft), bytes };
+    const budget = { ms: Math.max(ms, this.#serverMsLeft), bytes };
     try {
       return await withinBudget(this.#client, time, budget, work);
     } finally {
@@ -125,24 +148,22 @@ export class MailboxPoll {
     const endsAtMs = time.monotonicMs() + takingMs;
     const evaluated: FoundMail[] = [];
     const seen: number[] = [];
-    let fetched = 0;
-    let lastUid = news.uids.length === 0 ? news.polledUpTo : (known ?? 0);
+    const [first = 1] = news.uids;
+    let lastUid = news.uids.length === 0 ? news.polledUpTo : (known ?? first - 1);
     let taken = 0;
     let slow: MailboxState['slow'];
     for (const uid of news.uids.slice(0, mailsMax)) {
-      if (taken > 0 && (fetched > fetchedBytesMax || time.monotonicMs() > endsAtMs)) break;
-      const size = await this.#newsSize(uid, beganMs);
-      if (size !== undefined) {
-        fetched += Math.min(size, mailBytesMax);
-        const tries = 1 + (known !== undefined && before.slow?.uid === uid ? before.slow.tries : 0);
-        const found = await this.#evaluate(uid, size, tries);
-        if (found === 'later') {
-          slow = { uid, tries };
-          break;
-        }
-        seen.push(uid);
-        if (found?.mail !== undefined) evaluated.push({ uid, tries, digest: found.digest, mail: found.mail });
+      const isFirst = taken === 0;
+      if (!isFirst && (this.#fetchedBytes > fetchedBytesMax || time.monotonicMs() > endsAtMs)) break;
+      const tries = 1 + (known !== undefined && before.slow?.uid === uid ? before.slow.tries : 0);
+      const found = await this.#takeOne({ uid, tries, isFirst }, beganMs);
+      if (found === 'next poll') break;
+      if (found === 'later') {
+        slow = { uid, tries };
+        break;
       }
+      if (found !== undefined) seen.push(uid);
+      if (found?.mail !== undefined) evaluated.push({ uid, tries, digest: found.digest, mail: found.mail });
       lastUid = uid;
       taken += 1;
     }
@@ -196,19 +217,50 @@ export class MailboxPoll {
     return found.includes(uid);
   }
 
+  /**
+   * Undefined for mails that are not new or no longer there. `later`: a later poll tries the mail again. `next poll`: the
+   * server failed before it had sent the mail. What was found before it is kept, and the next poll begins with it.
+   */
+  async #takeOne(one: One, beganMs: number): Promise<Evaluated | 'later' | 'next poll' | undefined> {
+    const { uid, isFirst, tries } = one;
+    let source: Buffer | Unread | undefined;
+    try {
+      const size = await this.#newsSize(uid, beganMs);
+      if (size === undefined) return undefined;
+      this.#fetchedBytes += Math.min(size, mailBytesMax);
+      source = await this.#sourceOf(one, size);
+    } catch (error) {
+      if (isFirst) throw error;
+      return 'next poll';
+    }
+    if (source === undefined) return undefined;
+    if (source instanceof Uint8Array) return this.#evaluate(source, tries);
+    return source.isFinal || tries >= triesMax ? this.#unread(uid, source.reason) : 'later';
+  }
+
+  /** All bytes of the mail; undefined if it was deleted. */
+  async #sourceOf({ uid, isFirst }: One, size: number): Promise<Buffer | Unread | undefined> {
+    if (size > mailBytesMax) {
+      return { reason: `The mail has more than ${mailBytesMax} bytes.`, isFinal: true };
+    }
+    const wanted = { source: { maxLength: mailBytesMax } };
+    const ms = isFirst ? size / slowestBytesPerMs : 0;
+    if (isFirst && ms > this.#serverMsLeft) await this.#parts.hold(ms);
+    try {
+      const rows = await this.#ask(() => this.#fetch(uid, wanted), pollBytesMax, ms);
+      const source = rows.find((row) => row.source !== undefined)?.source;
+      if (source !== undefined || !(await this.#exists(uid))) return source;
+      return { reason: 'The server of the mailbox lists this mail but does not send it.', isFinal: false };
+    } catch (error) {
+      if (!isFirst || !(error instanceof SlowMailboxError)) throw error;
+      return { reason: `The mail has ${size} bytes. ${error.message}`, isFinal: false };
+    }
+  }
+
   /** `later`: a later poll reads the mail again. */
-  async #evaluate(uid: number, size: number, tries: number): Promise<Evaluated | 'later' | undefined> {
+  async #evaluate(source: Buffer, tries: number): Promise<Evaluated | 'later'> {
     const { intake, reader, checksSenders } = this.#parts;
     const { trigger } = this.#found;
-    if (size > mailBytesMax) return this.#unread(uid, `The mail has more than ${mailBytesMax} bytes.`);
-    const wanted = { source: { maxLength: mailBytesMax } };
-    const rows = await this.#ask(() => this.#fetch(uid, wanted));
-    const source = rows.find((row) => row.source !== undefined)?.source;
-    if (source === undefined) {
-      if (!(await this.#exists(uid))) return undefined;
-      if (tries < triesMax) return 'later';
-      return this.#unread(uid, 'The server of the mailbox lists this mail but does not send it.');
-    }
     const digest = createHash('sha256').update(source).digest('hex');
     try {
       const check = checksSenders ? ({ by: 'mailbox' } as const) : undefined;

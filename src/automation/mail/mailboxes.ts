@@ -4,7 +4,7 @@ import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type Store, StoreError, type TenantTransaction } from '../../infra/storage/index.js';
 import type { InboxMessage } from '../messages/inbox-message.js';
 import type { LiveTriggers } from '../triggers/live-triggers.js';
-import { armSource, moveOn, type SourceRow, takeDue } from '../sources/sources.store.js';
+import { armSource, holdLonger, moveOn, type SourceRow, takeDue } from '../sources/sources.store.js';
 import type { ArmedRow, Polled, TriggerSource } from '../sources/trigger-source.js';
 import type { EmailConfig } from '../triggers/config/email-config.js';
 import type { MailAddresses } from '../messages/mail-addresses.js';
@@ -44,7 +44,7 @@ const idleCountEveryMs = 1_000;
 /** The limits for opening the mailbox and for marking mails in it. */
 const openBudget = { ms: 4_000, bytes: 256 * 1024 };
 
-export interface MailboxesParts extends MailboxConnectionParts, Omit<MailboxPollParts, 'intake'> {
+export interface MailboxesParts extends MailboxConnectionParts, Omit<MailboxPollParts, 'intake' | 'hold'> {
   readonly store: Store;
   readonly live: LiveTriggers;
   readonly intake: Pick<MailIntake, 'evaluate' | 'unreadable' | 'acceptWithin'>;
@@ -163,7 +163,12 @@ export class Mailboxes implements TriggerSource<'email'> {
   ): Promise<{ readonly items: readonly InboxMessage[]; readonly more: boolean }> {
     const { store, time, report } = this.#parts;
     const before = stateFor(found, mailboxState.parse(source.state));
-    const mails = await new MailboxPoll(this.#parts, found, client).take(before, source.now.getTime());
+    const hold = async (ms: number): Promise<void> => {
+      const longer = { triggerId: found.trigger.id, state: source.state, holdMs: ms + holdMs };
+      await store.inTenant(scope, (tx) => holdLonger(scope, tx, longer));
+    };
+    const poll = new MailboxPoll({ ...this.#parts, hold }, found, client);
+    const mails = await poll.take(before, source.now.getTime());
     // A closed connection has no more mails, which looks as if they were deleted.
     if (this.#isStopped) throw new MailboxError('The poll was broken off.');
     const recorded = await store.inTenant(scope, (tx) => this.#record(tx, found, source, mails));

@@ -161,6 +161,23 @@ export function takeDue(
     returning kind, state, failures, clock_timestamp() as now`);
 }
 
+/** Holds a source that this process polls for longer. Does nothing if the trigger was changed or disabled meanwhile. */
+export async function holdLonger(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  {
+    triggerId,
+    state,
+    holdMs,
+  }: { readonly triggerId: string; readonly state: object; readonly holdMs: number },
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update trigger_sources
+    set due_at = greatest(due_at, clock_timestamp() + ${holdMs} * interval '1 millisecond')
+    where tenant_id = ${tenantId} and trigger_id = ${triggerId} and state = ${JSON.stringify(state)}::jsonb
+      and claimed_by is not distinct from ${claimingProcess} and due_at < 'infinity'`);
+}
+
 /**
  * Returns false if the trigger was changed or disabled meanwhile: another poll will find the messages. `fault`: what the
  * owner must mend although the poll succeeded.

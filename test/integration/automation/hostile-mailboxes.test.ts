@@ -164,6 +164,7 @@ test.serial(
     const parts = {
       time: systemTime,
       checksSenders: false,
+      hold: async () => undefined,
       reader: { read: async () => Promise.reject(new Error('nothing is read')) },
       intake: { evaluate: async () => undefined, unreadable: () => failedMail },
     };
@@ -199,6 +200,7 @@ async function pollsOfOneMail(t: ExecutionContext, time: ManualTime, read: () =>
       {
         time,
         checksSenders: true,
+        hold: async () => undefined,
         reader: { read: async () => read() },
         intake: { evaluate: async () => undefined, unreadable },
       },

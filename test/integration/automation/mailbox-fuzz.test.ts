@@ -139,6 +139,7 @@ test.serial('a mailbox server may answer anything: a poll ends with mails or an 
         intake: { evaluate: async () => undefined, unreadable: () => judged },
         reader: { read: async () => Promise.reject(new UnreadableMail('no')) },
         checksSenders: false,
+        hold: async () => undefined,
         time: systemTime,
       };
       const taken = await new MailboxPoll(parts, found, client).take({ validity, last_uid: 3 }, Date.now());

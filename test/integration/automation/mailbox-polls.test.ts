@@ -15,6 +15,7 @@ import { recordRefused } from '../../../src/conversations/sessions/index.js';
 import { openStore, sql, type Store, StoreError } from '../../../src/infra/storage/index.js';
 import { SecretValue } from '../../../src/tenancy/vault/index.js';
 import { insertTenant } from '../../support/builders/callers.js';
+import { eventually } from '../../support/clocks/eventually.js';
 import { databaseOfFile } from '../../support/database/database.js';
 import { ownerView } from '../../support/database/owner-view.js';
 import { type ImapServer, startImapServer } from '../../support/servers/imap-server.js';
@@ -171,6 +172,15 @@ async function startMailbox(t: ExecutionContext, given: Given = {}) {
         [id],
       );
       return rows;
+    },
+    /** For how long no other node polls it. */
+    heldMs: async () => {
+      const { rows } = await owner.query<{ ms: number }>(
+        `select extract(epoch from due_at - clock_timestamp())::float8 * 1000 as ms
+          from trigger_sources where trigger_id = $1`,
+        [id],
+      );
+      return rows[0]?.ms ?? 0;
     },
     state: async () => {
       const { rows } = await owner.query<{ state: unknown }>(
@@ -346,4 +356,19 @@ test.serial('a node that does not know the new mailbox yet leaves it to one that
   changed.server.deliver(mailOf('ada@example.com', 'once more'));
   t.deepEqual(await poll(changed), []);
   t.deepEqual(await poll(renamed), ['once more']);
+});
+
+test.serial('a mailbox is held for as long as its server may take to send a large mail', async (t) => {
+  const { startServer, arm, poll, heldMs } = await startMailbox(t);
+  const version = { revision: 1, server: await startServer() };
+  await arm(version);
+  version.server.deliver(mailOf('ada@example.com', `large${'\nx'.repeat(800_000)}`));
+  const held: (() => void)[] = [];
+  version.server.intercept = ({ given, answer }) => given.includes('BODY') && held.push(answer) > 0;
+  const polling = poll(version);
+  await eventually(() => held.length > 0, { what: 'the fetch of the mail' });
+  const heldFor = await heldMs();
+  for (const answer of held) answer();
+  t.is((await polling).length, 1);
+  t.true(heldFor > 40_000 && heldFor < 150_000, `${heldFor} ms`);
 });

@@ -10,6 +10,7 @@ import type { ReadMail } from '../../../src/automation/mail-reading/mail-reader.
 import { parseMail } from '../../../src/automation/mail-reading/parse-mail.js';
 import { SecretValue } from '../../../src/tenancy/vault/index.js';
 import { emailTrigger } from '../../support/builders/email-trigger.js';
+import { ManualTime } from '../../support/clocks/manual-time.js';
 import { eventually } from '../../support/clocks/eventually.js';
 import { type ImapServer, startImapServer } from '../../support/servers/imap-server.js';
 
@@ -47,9 +48,11 @@ async function mailboxWith(t: ExecutionContext, texts: readonly string[], given:
   const found = emailTrigger(imap);
   const read: string[] = [];
   const unreadable: string[] = [];
+  const holds: number[] = [];
   const parts = {
     time: given.time ?? systemTime,
     checksSenders: false,
+    hold: async (ms: number) => void holds.push(ms),
     reader: {
       read: async (_tenant: string, raw: Uint8Array): Promise<ReadMail> => {
         const mail = await parseMail(Buffer.from(raw));
@@ -93,6 +96,8 @@ async function mailboxWith(t: ExecutionContext, texts: readonly string[], given:
     /** The texts of the mails that were read. */
     read,
     unreadable,
+    /** For how long the polls held the source. */
+    holds,
     connect,
     /** Polls over a new connection, or this one. */
     poll: async (before: MailboxState, client?: Awaited<ReturnType<typeof connect>>) =>
@@ -101,7 +106,9 @@ async function mailboxWith(t: ExecutionContext, texts: readonly string[], given:
 }
 
 function deliver(server: ImapServer, text: string): void {
-  server.deliver(`From: <ada@example.com>\nSubject: Rooms\nMessage-ID: <${text}@example.com>\n\n${text}\n`);
+  server.deliver(
+    `From: <ada@example.com>\nSubject: Rooms\nMessage-ID: <${text.slice(0, 5)}@example.com>\n\n${text}\n`,
+  );
 }
 
 test.serial('a refused search is an error, not an empty mailbox', async (t) => {
@@ -150,11 +157,11 @@ for (const how of ['ends the connection', 'says goodbye'] as const) {
       }
       await eventually(() => !client.usable || client.byeReason !== undefined);
     };
-    await t.throwsAsync(poll(beginning, client), { instanceOf: MailboxError });
-    t.deepEqual(read, ['one']);
-    const next = await poll(beginning);
-    t.deepEqual(read, ['one', 'one', 'two', 'three']);
-    t.deepEqual(next.seen, [100, 101, 102]);
+    const first = await poll(beginning, client);
+    t.like(first, { seen: [100], more: true, state: { last_uid: 100 } });
+    await t.throwsAsync(poll(first.state, client), { instanceOf: MailboxError });
+    t.deepEqual((await poll(first.state)).seen, [101, 102]);
+    t.deepEqual(read, ['one', 'two', 'three']);
   });
 }
 
@@ -201,4 +208,68 @@ test.serial('what a server tells of other mails, or besides, is not taken for it
   t.deepEqual(read, ['one', 'two', 'three']);
   t.deepEqual(seen, [100, 101, 102]);
   t.is(state.last_uid, 102);
+});
+
+/** Leaves the fetches of large bodies without an answer until the test gives one. */
+function holdLarge(server: ImapServer): (() => void)[] {
+  const held: (() => void)[] = [];
+  server.intercept = ({ name, given, answer }) =>
+    name === 'UID FETCH' && given.startsWith('101 ') && given.includes('BODY') && held.push(answer) > 0;
+  return held;
+}
+
+/** 2.4 MB: 24 seconds at the slowest rate. */
+const large = `large${'\nx'.repeat(800_000)}`;
+
+test.serial(
+  'a mail that is sent slowly takes no other mails with it, and has the time of its size',
+  async (t) => {
+    const time = new ManualTime('2026-01-01T00:00:00Z');
+    const { server, read, holds, poll } = await mailboxWith(t, ['one', large, 'three'], { time });
+    const held = holdLarge(server);
+    const first = poll(beginning);
+    await eventually(() => held.length === 1, { what: 'the first fetch of the large mail' });
+    time.advance(16_000);
+    const kept = await first;
+    t.like(kept, { seen: [100], more: true, state: { last_uid: 100, slow: undefined } });
+    t.deepEqual(holds, []);
+    const second = poll(kept.state);
+    await eventually(() => held.length === 2, { what: 'the second fetch of the large mail' });
+    time.advance(20_000);
+    held[1]?.();
+    const taken = await second;
+    t.like(taken, { seen: [101], more: true });
+    t.deepEqual(
+      holds.map((ms) => Math.round(ms / 1_000)),
+      [24],
+    );
+    t.deepEqual((await poll(taken.state)).seen, [102]);
+    t.deepEqual(
+      read.map((text) => text.slice(0, 5)),
+      ['one', 'large', 'three'],
+    );
+  },
+);
+
+test.serial('a mail that its server never sends in time is given up the third time', async (t) => {
+  const time = new ManualTime('2026-01-01T00:00:00Z');
+  const { server, read, unreadable, poll } = await mailboxWith(t, ['one', large, 'three'], { time });
+  const held = holdLarge(server);
+  let state: MailboxState = { ...beginning, last_uid: 100 };
+  for (let tries = 1; tries <= 3; tries += 1) {
+    const polling = poll(state);
+    await eventually(() => held.length === tries, { what: `fetch ${tries} of the large mail` });
+    t.deepEqual(unreadable, []);
+    time.advance(25_000);
+    const taken = await polling;
+    ({ state } = taken);
+    t.like(
+      taken,
+      tries < 3 ? { more: false, state: { last_uid: 100, slow: { uid: 101, tries } } } : { more: true },
+    );
+  }
+  t.is(unreadable.length, 1);
+  t.regex(unreadable[0] ?? '', /^The mail has 24\d+ bytes\. .* did not finish within 24(\.\d)? seconds\.$/);
+  t.like(await poll(state), { seen: [102], state: { last_uid: 102 } });
+  t.deepEqual(read, ['three']);
 });

@@ -18,6 +18,8 @@ export interface ImapCommand {
   readonly name: string;
   readonly given: string;
   readonly socket: Socket;
+  /** Answers as the server does by itself. */
+  readonly answer: () => void;
 }
 
 export interface ImapServer {
@@ -84,7 +86,8 @@ export async function startImapServer(
         if (command.toUpperCase() === 'IDLE') idleTag = tag;
         if (command.toUpperCase() === 'STARTTLS') return encrypt(socket, tag);
         const name = command.toUpperCase();
-        if (!intercept({ tag, name, given: rest_, socket })) answer(socket, tag, name, rest_);
+        const answers = (): void => answer(socket, tag, name, rest_);
+        if (!intercept({ tag, name, given: rest_, socket, answer: answers })) answers();
       }
     });
   }
