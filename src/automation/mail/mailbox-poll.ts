@@ -117,11 +117,14 @@ export class MailboxPoll {
     this.#client = client;
   }
 
-  /** A mail that cannot be read counts as polled, so that later mails are processed. */
-  take(before: MailboxState, nowMs: number): Promise<FoundMails> {
+  /**
+   * A mail that cannot be read counts as polled, so that later mails are processed. `isFresh`: the mailbox was opened for
+   * this poll.
+   */
+  take(before: MailboxState, nowMs: number, isFresh: boolean): Promise<FoundMails> {
     // Reading has its own limits, and the server's time is counted at each request.
     const budget = { ms: Infinity, bytes: pollBytesMax };
-    return withinBudget(this.#client, this.#parts.time, budget, () => this.#take(before, nowMs));
+    return withinBudget(this.#client, this.#parts.time, budget, () => this.#take(before, nowMs, isFresh));
   }
 
   /** Sends a request to the server within the time left of its share, or a longer one. */
@@ -136,13 +139,16 @@ export class MailboxPoll {
     }
   }
 
-  async #take(before: MailboxState, nowMs: number): Promise<FoundMails> {
+  async #take(before: MailboxState, nowMs: number, isFresh: boolean): Promise<FoundMails> {
     const { time } = this.#parts;
     const { mailbox } = this.#client;
     if (mailbox === false) throw new MailboxError('The mailbox is not open.');
     const validity = String(mailbox.uidValidity);
     const beganMs = before.began_ms ?? nowMs;
-    const known = before.validity === validity ? (before.last_uid ?? 0) : undefined;
+    // A mailbox restored from a backup may keep its UIDVALIDITY and give numbers again. Opened earlier, it reports an old
+    // UIDNEXT, which other nodes' polls may have passed.
+    const isBack = isFresh && mailbox.uidNext > 0 && mailbox.uidNext <= (before.last_uid ?? 0);
+    const known = before.validity === validity && !isBack ? (before.last_uid ?? 0) : undefined;
     const since = new Date((before.looked_ms ?? beganMs) - dayMs);
     const news = await this.#search(known, since, mailbox.uidNext);
     const endsAtMs = time.monotonicMs() + takingMs;

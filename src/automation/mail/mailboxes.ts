@@ -67,6 +67,8 @@ interface Open {
   readonly about: string;
   readonly tenantId: string;
   readonly client: ImapFlow;
+  /** No poll has used it yet. */
+  isFresh: boolean;
   /** The bytes received when the last poll ended; undefined during a poll, which has its own count. */
   receivedBefore: number | undefined;
 }
@@ -138,7 +140,7 @@ export class Mailboxes implements TriggerSource<'email'> {
     try {
       const open = await this.#openFor(scope, triggerId, imap);
       open.receivedBefore = undefined;
-      const { items, more } = await this.#take(scope, found, open.client, source);
+      const { items, more } = await this.#take(scope, found, open, source);
       this.#keep(triggerId, open);
       return { items, againInMs: (more ? 0 : pollEveryMs) + 10 };
     } catch (error) {
@@ -158,17 +160,19 @@ export class Mailboxes implements TriggerSource<'email'> {
   async #take(
     scope: TenantScope,
     found: MailTrigger,
-    client: ImapFlow,
+    open: Open,
     source: SourceRow,
   ): Promise<{ readonly items: readonly InboxMessage[]; readonly more: boolean }> {
     const { store, time, report } = this.#parts;
+    const { client, isFresh } = open;
+    open.isFresh = false;
     const before = stateFor(found, mailboxState.parse(source.state));
     const hold = async (ms: number): Promise<void> => {
       const longer = { triggerId: found.trigger.id, state: source.state, holdMs: ms + holdMs };
       await store.inTenant(scope, (tx) => holdLonger(scope, tx, longer));
     };
     const poll = new MailboxPoll({ ...this.#parts, hold }, found, client);
-    const mails = await poll.take(before, source.now.getTime());
+    const mails = await poll.take(before, source.now.getTime(), isFresh);
     // A closed connection has no more mails, which looks as if they were deleted.
     if (this.#isStopped) throw new MailboxError('The poll was broken off.');
     const recorded = await store.inTenant(scope, (tx) => this.#record(tx, found, source, mails));
@@ -250,7 +254,7 @@ export class Mailboxes implements TriggerSource<'email'> {
       throw new MailboxError('The mailbox could not be opened.', { cause: error });
     }
     client.on('exists', () => this.#wakeSoon(scope, triggerId));
-    return { about, tenantId: scope.tenantId, client, receivedBefore: undefined };
+    return { about, tenantId: scope.tenantId, client, isFresh: true, receivedBefore: undefined };
   }
 
   /** Limits the polls, however often the server announces new mail. */

@@ -142,7 +142,11 @@ test.serial('a mailbox server may answer anything: a poll ends with mails or an 
         hold: async () => undefined,
         time: systemTime,
       };
-      const taken = await new MailboxPoll(parts, found, client).take({ validity, last_uid: 3 }, Date.now());
+      const taken = await new MailboxPoll(parts, found, client).take(
+        { validity, last_uid: 3 },
+        Date.now(),
+        true,
+      );
       const numbers = [...taken.seen, taken.state.last_uid ?? 0];
       if (!numbers.every((one) => Number.isSafeInteger(one) && one >= 0)) {
         throw new TypeError(`numbers that are none: ${numbers.join()}`);

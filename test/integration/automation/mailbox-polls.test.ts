@@ -372,3 +372,18 @@ test.serial('a mailbox is held for as long as its server may take to send a larg
   t.is((await polling).length, 1);
   t.true(heldFor > 40_000 && heldFor < 150_000, `${heldFor} ms`);
 });
+
+test.serial('mails of a mailbox that was restored from a backup run, each once', async (t) => {
+  const { startServer, arm, poll } = await startMailbox(t);
+  const version = { revision: 1, server: await startServer() };
+  await arm(version);
+  const [, second] = ['one', 'two', 'three'].map((text) =>
+    version.server.deliver(mailOf('ada@example.com', text)),
+  );
+  t.deepEqual(await poll(version), ['one', 'two', 'three']);
+  version.server.restoreTo(second?.uid ?? 0);
+  version.server.deliver(mailOf('ada@example.com', 'four'));
+  t.deepEqual(await poll(version), ['four']);
+  version.server.deliver(mailOf('ada@example.com', 'five'));
+  t.deepEqual(await poll(version), ['five']);
+});

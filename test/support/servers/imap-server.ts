@@ -41,6 +41,8 @@ export interface ImapServer {
   intercept: (command: ImapCommand) => boolean;
   /** Numbers all mails anew, as after a move to another machine. */
   renumber(): void;
+  /** As from a backup: with the numbers and mails from before it gave this number. */
+  restoreTo(uid: number): void;
   close(): Promise<void>;
 }
 
@@ -226,6 +228,11 @@ export async function startImapServer(
       validity += 1;
       nextUid = 500;
       mails = mails.map((mail) => ({ ...mail, uid: nextUid++ }));
+      for (const socket of sockets) socket.destroy();
+    },
+    restoreTo(uid) {
+      nextUid = uid;
+      mails = mails.filter((mail) => mail.uid < uid);
       for (const socket of sockets) socket.destroy();
     },
     close: () =>
