@@ -262,10 +262,13 @@ function isAllowed({ allowed_senders: allowed }: EmailConfig, sender: string): b
  */
 function unauthenticated(
   trigger: LiveTrigger,
-  { mail, digest }: ReceivedMail,
+  { mail, digest, verdict }: ReceivedMail,
   claimedSender: string,
 ): RefusedMail {
-  const message = `The domain of ${claimedSender} does not vouch for this mail by SPF or DKIM (DMARC).`;
+  const message =
+    verdict === 'undecided'
+      ? `The name servers did not tell whether the domain of ${claimedSender} vouches for this mail (DMARC).`
+      : `The domain of ${claimedSender} does not vouch for this mail by SPF or DKIM (DMARC).`;
   const refused = refusedMail(trigger, `unauthenticated:${digest}`, messageIn(mail), {
     status: 'blocked',
     error: { code: 'unauthenticated_sender', message },

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { FetchMessageObject, FetchQueryObject, ImapFlow } from 'imapflow';
+import type { FetchMessageObject, FetchQueryObject, ImapFlow, MailboxObject } from 'imapflow';
 import { z } from 'zod';
 import type { Time } from '../../../cluster/index.js';
 import type { MailReader } from '../mail-reading/mail-reader.js';
@@ -7,6 +7,14 @@ import { SlowMail, UnreadableMail } from '../mail-reading/parsed-mail.js';
 import { mailboxOf } from '../messages/mail-addresses.js';
 import { MailboxError, SlowMailboxError, withinBudget } from './mailbox-budget.js';
 import { mailsAfter, mailsSince, type NewMails, searchingIn } from './mailbox-search.js';
+import {
+  isDue,
+  isLastTry,
+  isPutOff,
+  type UndecidedMail,
+  undecidedMail,
+  undecidedMax,
+} from './undecided-mails.js';
 import type { EvaluatedMail, MailIntake, MailTrigger } from './mail-intake.js';
 import { mailBytesMax } from './mail-limits.js';
 
@@ -51,6 +59,8 @@ export const mailboxState = z.object({
   looked_ms: z.number().optional(),
   /** The mail after the last one, if it took too long to read or could not be recorded, and how often. */
   slow: z.object({ uid: z.number(), tries: z.number() }).optional(),
+  /** Mails up to the last one that are read again later. */
+  undecided: z.array(undecidedMail).optional(),
 });
 export type MailboxState = z.output<typeof mailboxState>;
 
@@ -95,13 +105,23 @@ export interface MailboxPollParts {
   readonly time: Time;
 }
 
-/** One new mail. */
+/** One mail to take. */
 interface One {
   readonly uid: number;
   /** How many polls have tried to take it, including this one. */
   readonly tries: number;
   readonly isFirst: boolean;
+  /** Whether the poll fails if the server fails at this mail. */
+  readonly failsPoll: boolean;
+  /** Whether it may be read again later if its sender is undecided. */
+  readonly mayWait: boolean;
 }
+
+/**
+ * `later`: a later poll tries the mail again. `next poll`: the server failed before it had sent the mail. What was found
+ * before it is kept, and the next poll begins with it. Undefined for mails that are not new or no longer there.
+ */
+type Taken = Evaluated | 'undecided' | 'later' | 'next poll' | undefined;
 
 /** One poll of an open mailbox: which mails are new, and what to do with each. */
 export class MailboxPoll {
@@ -110,6 +130,9 @@ export class MailboxPoll {
   readonly #client: ImapFlow;
   #serverMsLeft = serverMs;
   #fetchedBytes = 0;
+  #undecided: UndecidedMail[] = [];
+  readonly #seen: number[] = [];
+  readonly #evaluated: FoundMail[] = [];
 
   constructor(parts: MailboxPollParts, found: MailTrigger, client: ImapFlow) {
     this.#parts = parts;
@@ -143,42 +166,90 @@ export class MailboxPoll {
     const { time } = this.#parts;
     const { mailbox } = this.#client;
     if (mailbox === false) throw new MailboxError('The mailbox is not open.');
-    const validity = String(mailbox.uidValidity);
     const beganMs = before.began_ms ?? nowMs;
-    // A mailbox restored from a backup may keep its UIDVALIDITY and give numbers again. Opened earlier, it reports an old
-    // UIDNEXT, which other nodes' polls may have passed.
-    const isBack = isFresh && mailbox.uidNext > 0 && mailbox.uidNext <= (before.last_uid ?? 0);
-    const known = before.validity === validity && !isBack ? (before.last_uid ?? 0) : undefined;
+    const known = lastKnown(before, mailbox, isFresh);
     const since = new Date((before.looked_ms ?? beganMs) - dayMs);
     const news = await this.#search(known, since, mailbox.uidNext);
     const endsAtMs = time.monotonicMs() + takingMs;
-    const evaluated: FoundMail[] = [];
-    const seen: number[] = [];
+    // After a renumbering the search finds them again; those above the position are polled again anyway.
+    this.#undecided = (before.undecided ?? []).filter(({ uid }) => known !== undefined && uid <= known);
     const [first = 1] = news.uids;
     let lastUid = news.uids.length === 0 ? news.polledUpTo : (known ?? first - 1);
     let taken = 0;
     let slow: MailboxState['slow'];
+    let hasFailed = false;
     for (const uid of news.uids.slice(0, mailsMax)) {
       const isFirst = taken === 0;
-      if (!isFirst && (this.#fetchedBytes > fetchedBytesMax || time.monotonicMs() > endsAtMs)) break;
+      if (!isFirst && this.#hasTaken(endsAtMs)) break;
       const tries = 1 + (known !== undefined && before.slow?.uid === uid ? before.slow.tries : 0);
-      const found = await this.#takeOne({ uid, tries, isFirst }, beganMs);
-      if (found === 'next poll') break;
-      if (found === 'later') {
-        slow = { uid, tries };
+      const mayWait = this.#undecided.length < undecidedMax;
+      const one = { uid, tries, isFirst, failsPoll: isFirst, mayWait };
+      const found = await this.#takeOne(one, beganMs);
+      if (found === 'later' || found === 'next poll') {
+        if (found === 'later') slow = { uid, tries };
+        hasFailed = true;
         break;
       }
-      if (found !== undefined) seen.push(uid);
-      if (found?.mail !== undefined) evaluated.push({ uid, tries, digest: found.digest, mail: found.mail });
+      if (found === 'undecided') this.#undecided.push({ uid, tries: 1, since_ms: nowMs });
+      else this.#note(one, found);
       lastUid = uid;
       taken += 1;
     }
+    if (!hasFailed) await this.#retry({ nowMs, beganMs, endsAtMs, taken });
+    const isBehind = taken < news.uids.length || this.#undecided.some((mail) => isDue(mail, nowMs));
     // The next poll tries again: a poll at once would meet the same busy machine.
-    const more = slow === undefined && (news.more || taken < news.uids.length);
-    const position = { validity, last_uid: lastUid, slow };
+    const more = slow === undefined && (news.more || isBehind);
+    const undecided = this.#undecided.length === 0 ? undefined : this.#undecided;
+    const validity = String(mailbox.uidValidity);
+    const position = { validity, last_uid: lastUid, slow, undecided };
     const { about, revision } = before;
     const state = { about, revision, ...position, began_ms: beganMs, looked_ms: nowMs };
-    return { seen, evaluated, state, more };
+    // If one cannot be recorded, the position stays before it: what is read for the second time lies below.
+    const evaluated = this.#evaluated.toSorted((one, other) => one.uid - other.uid);
+    return { seen: this.#seen, evaluated, state, more };
+  }
+
+  /** Mails whose sender was undecided, once no new ones wait for them. They fail no poll. */
+  async #retry(poll: {
+    readonly nowMs: number;
+    readonly beganMs: number;
+    readonly endsAtMs: number;
+    readonly taken: number;
+  }): Promise<void> {
+    const { nowMs, beganMs, endsAtMs, taken } = poll;
+    const isWanted = taken === 0 ? isDue : isPutOff;
+    let isFirst = taken === 0;
+    for (const mail of this.#undecided.filter((one) => isWanted(one, nowMs)).slice(0, mailsMax)) {
+      if (!isFirst && this.#hasTaken(endsAtMs)) return;
+      const { uid } = mail;
+      const isLast = isLastTry(mail, nowMs);
+      const one = { uid, tries: isLast ? triesMax : 1, isFirst, failsPoll: false, mayWait: !isLast };
+      const found = await this.#takeOne(one, beganMs);
+      isFirst = false;
+      this.#undecided = this.#undecided.filter((other) => other !== mail);
+      const isWaiting = typeof found === 'string';
+      if (isWaiting && !isLast) this.#undecided.push({ ...mail, tries: mail.tries + 1 });
+      else {
+        const final = isWaiting
+          ? this.#unread(uid, 'The server of the mailbox did not send this mail again.')
+          : found;
+        // If it cannot be recorded, the position does not go back to it.
+        this.#note({ uid, tries: triesMax }, final);
+      }
+      if (found === 'next poll') return;
+    }
+  }
+
+  /** Whether the poll has taken enough. */
+  #hasTaken(endsAtMs: number): boolean {
+    return this.#fetchedBytes > fetchedBytesMax || this.#parts.time.monotonicMs() > endsAtMs;
+  }
+
+  #note({ uid, tries }: Pick<One, 'uid' | 'tries'>, found: Evaluated | undefined): void {
+    if (found === undefined) return;
+    this.#seen.push(uid);
+    const { digest, mail } = found;
+    if (mail !== undefined) this.#evaluated.push({ uid, tries, digest, mail });
   }
 
   #search(known: number | undefined, since: Date, uidNext: number): Promise<NewMails> {
@@ -223,12 +294,8 @@ export class MailboxPoll {
     return found.includes(uid);
   }
 
-  /**
-   * Undefined for mails that are not new or no longer there. `later`: a later poll tries the mail again. `next poll`: the
-   * server failed before it had sent the mail. What was found before it is kept, and the next poll begins with it.
-   */
-  async #takeOne(one: One, beganMs: number): Promise<Evaluated | 'later' | 'next poll' | undefined> {
-    const { uid, isFirst, tries } = one;
+  async #takeOne(one: One, beganMs: number): Promise<Taken> {
+    const { uid, failsPoll, tries } = one;
     let source: Buffer | Unread | undefined;
     try {
       const size = await this.#newsSize(uid, beganMs);
@@ -236,11 +303,11 @@ export class MailboxPoll {
       this.#fetchedBytes += Math.min(size, mailBytesMax);
       source = await this.#sourceOf(one, size);
     } catch (error) {
-      if (isFirst) throw error;
+      if (failsPoll) throw error;
       return 'next poll';
     }
     if (source === undefined) return undefined;
-    if (source instanceof Uint8Array) return this.#evaluate(source, tries);
+    if (source instanceof Uint8Array) return this.#evaluate(source, one);
     return source.isFinal || tries >= triesMax ? this.#unread(uid, source.reason) : 'later';
   }
 
@@ -263,8 +330,7 @@ export class MailboxPoll {
     }
   }
 
-  /** `later`: a later poll reads the mail again. */
-  async #evaluate(source: Buffer, tries: number): Promise<Evaluated | 'later'> {
+  async #evaluate(source: Buffer, { tries, mayWait }: One): Promise<Taken> {
     const { intake, reader, checksSenders } = this.#parts;
     const { trigger } = this.#found;
     const digest = createHash('sha256').update(source).digest('hex');
@@ -272,7 +338,8 @@ export class MailboxPoll {
       const check = checksSenders ? ({ by: 'mailbox' } as const) : undefined;
       const read = await reader.read(trigger.scope.tenantId, source, check);
       const received = { ...read, digest, recipient: recipientOf(this.#found), returnPath: undefined };
-      return { digest, mail: await intake.evaluate(this.#found, received) };
+      const mail = await intake.evaluate(this.#found, received);
+      return read.verdict === 'undecided' && mail !== undefined && mayWait ? 'undecided' : { digest, mail };
     } catch (error) {
       if (error instanceof SlowMail && tries < triesMax) return 'later';
       if (!(error instanceof UnreadableMail || error instanceof SlowMail)) throw error;
@@ -286,6 +353,20 @@ export class MailboxPoll {
     const digest = createHash('sha256').update(about).digest('hex');
     return { digest, mail: this.#parts.intake.unreadable(this.#found, digest, reason) };
   }
+}
+
+/**
+ * The last number that was polled, if numbers are comparable with it. A mailbox restored from a backup may keep its
+ * UIDVALIDITY and give numbers again. Opened for an earlier poll, it reports an old UIDNEXT, which the polls of other nodes
+ * may have passed.
+ */
+function lastKnown(
+  { validity, last_uid: lastUid = 0 }: MailboxState,
+  { uidValidity, uidNext }: MailboxObject,
+  isFresh: boolean,
+): number | undefined {
+  const isBack = isFresh && uidNext > 0 && uidNext <= lastUid;
+  return validity === String(uidValidity) && !isBack ? lastUid : undefined;
 }
 
 function recipientOf({ trigger, config }: MailTrigger): string {

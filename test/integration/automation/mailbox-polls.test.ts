@@ -5,6 +5,7 @@ import { systemTime } from '../../../cluster/index.js';
 import { MailIntake, type MailIntakeParts } from '../../../src/automation/mail/mail-intake.js';
 import { Mailboxes, type MailboxesParts } from '../../../src/automation/mail/mailboxes.js';
 import { parseMail } from '../../../src/automation/mail-reading/parse-mail.js';
+import type { SenderVerdict } from '../../../src/automation/mail-reading/parsed-mail.js';
 import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
 import { Sources } from '../../../src/automation/sources/sources.js';
 import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
@@ -45,6 +46,8 @@ interface Given {
   readonly allowed?: readonly string[];
   /** Happens while a mail is read. */
   readonly whileReading?: (mailboxes: Mailboxes) => Promise<void>;
+  /** What is found out about the sender; `unchecked` unless given. */
+  readonly verdict?: () => SenderVerdict;
   /** Takes the place of the intake's own recording. */
   readonly accept?: (own: MailIntake) => MailboxesParts['intake']['acceptWithin'];
 }
@@ -119,7 +122,7 @@ async function startMailbox(t: ExecutionContext, given: Given = {}) {
       reader: {
         read: async (_tenant, raw) => {
           await given.whileReading?.(mailboxes);
-          return { mail: await parseMail(Buffer.from(raw)), verdict: 'unchecked' };
+          return { mail: await parseMail(Buffer.from(raw)), verdict: given.verdict?.() ?? 'unchecked' };
         },
       },
       checksSenders: false,
@@ -152,13 +155,13 @@ async function startMailbox(t: ExecutionContext, given: Given = {}) {
         const row: Partial<TriggerRow> = { id, revision: version.revision, enabled: true };
         return new Sources([mailboxesOf(version)]).arm(tx, row as TriggerRow, parsedOf(version));
       }),
-    /** As if it had been armed so long ago. */
-    age: (ms: number) =>
+    /** As if it had been armed, or another time of its state had been, so long ago. */
+    age: (ms: number, of: readonly string[] = ['began_ms']) =>
       owner.query(
         `update trigger_sources
-          set state = state || jsonb_build_object('began_ms', (state ->> 'began_ms')::float8 - $2::float8)
+          set state = jsonb_set(state, $3, to_jsonb((state #>> $3::text[])::float8 - $2::float8))
           where trigger_id = $1`,
-        [id, ms],
+        [id, ms, of],
       ),
     /** As a node polls it that knows this version. Returns the messages to run. */
     poll: async (version: Version) => {
@@ -173,21 +176,14 @@ async function startMailbox(t: ExecutionContext, given: Given = {}) {
       );
       return rows;
     },
-    /** For how long no other node polls it. */
-    heldMs: async () => {
-      const { rows } = await owner.query<{ ms: number }>(
-        `select extract(epoch from due_at - clock_timestamp())::float8 * 1000 as ms
+    /** Its state, and for how long no other node polls it. */
+    source: async () => {
+      const { rows } = await owner.query<{ state: unknown; held_ms: number }>(
+        `select state, extract(epoch from due_at - clock_timestamp())::float8 * 1000 as held_ms
           from trigger_sources where trigger_id = $1`,
         [id],
       );
-      return rows[0]?.ms ?? 0;
-    },
-    state: async () => {
-      const { rows } = await owner.query<{ state: unknown }>(
-        'select state from trigger_sources where trigger_id = $1',
-        [id],
-      );
-      return rows[0]?.state;
+      return rows[0];
     },
   };
 }
@@ -338,16 +334,16 @@ test.serial('a mailbox that is mistyped and corrected goes on where it was', asy
 });
 
 test.serial('a node that does not know the new mailbox yet leaves it to one that does', async (t) => {
-  const { startServer, arm, poll, state } = await startMailbox(t);
+  const { startServer, arm, poll, source } = await startMailbox(t);
   const before = { revision: 1, server: await startServer() };
   await arm(before);
   await poll(before);
   const changed = { revision: 2, server: await startServer(), folder: 'Desk' };
   await arm(changed);
-  const armed = await state();
+  const armed = (await source())?.state;
   before.server.deliver(mailOf('ada@example.com', 'to the old desk'));
   t.deepEqual(await poll(before), []);
-  t.deepEqual(await state(), armed);
+  t.deepEqual((await source())?.state, armed);
   changed.server.deliver(mailOf('ada@example.com', 'to the new desk'));
   t.deepEqual(await poll(changed), ['to the new desk']);
   // A change that keeps the mailbox keeps the position.
@@ -359,7 +355,7 @@ test.serial('a node that does not know the new mailbox yet leaves it to one that
 });
 
 test.serial('a mailbox is held for as long as its server may take to send a large mail', async (t) => {
-  const { startServer, arm, poll, heldMs } = await startMailbox(t);
+  const { startServer, arm, poll, source } = await startMailbox(t);
   const version = { revision: 1, server: await startServer() };
   await arm(version);
   version.server.deliver(mailOf('ada@example.com', `large${'\nx'.repeat(800_000)}`));
@@ -367,7 +363,7 @@ test.serial('a mailbox is held for as long as its server may take to send a larg
   version.server.intercept = ({ given, answer }) => given.includes('BODY') && held.push(answer) > 0;
   const polling = poll(version);
   await eventually(() => held.length > 0, { what: 'the fetch of the mail' });
-  const heldFor = await heldMs();
+  const heldFor = (await source())?.held_ms ?? 0;
   for (const answer of held) answer();
   t.is((await polling).length, 1);
   t.true(heldFor > 40_000 && heldFor < 150_000, `${heldFor} ms`);
@@ -387,3 +383,32 @@ test.serial('mails of a mailbox that was restored from a backup run, each once',
   version.server.deliver(mailOf('ada@example.com', 'five'));
   t.deepEqual(await poll(version), ['five']);
 });
+
+test.serial(
+  'a mail runs once name servers tell of its sender, and is refused if they do not for a day',
+  async (t) => {
+    const sinceFirst = ['undecided', '0', 'since_ms'];
+    let verdict: SenderVerdict = 'undecided';
+    const mailbox = await startMailbox(t, { verdict: () => verdict });
+    const { startServer, arm, age, poll, refused } = mailbox;
+    const version = { revision: 1, server: await startServer() };
+    await arm(version);
+    const { flags } = version.server.deliver(mailOf('ada@example.com', 'one'));
+    t.deepEqual(await poll(version), []);
+    await age(60_000, sinceFirst);
+    verdict = 'authenticated';
+    t.false(flags.has('\\Seen'));
+    t.deepEqual(await poll(version), ['one']);
+    t.true(flags.has('\\Seen'));
+    verdict = 'undecided';
+    version.server.deliver(mailOf('ada@example.com', 'two'));
+    t.deepEqual(await poll(version), []);
+    t.deepEqual(await refused(), []);
+    await age(86_400_000, sinceFirst);
+    t.deepEqual(await poll(version), []);
+    t.deepEqual(
+      (await refused()).map(({ error }) => error?.message),
+      ['The name servers did not tell whether the domain of ada@example.com vouches for this mail (DMARC).'],
+    );
+  },
+);

@@ -7,6 +7,7 @@ import { connectMailbox, MailboxError } from '../../../src/automation/mail/mailb
 import { MailboxPoll, type MailboxState } from '../../../src/automation/mail/mailbox-poll.js';
 import type { EvaluatedMail } from '../../../src/automation/mail/mail-intake.js';
 import type { ReadMail } from '../../../src/automation/mail-reading/mail-reader.js';
+import type { SenderVerdict } from '../../../src/automation/mail-reading/parsed-mail.js';
 import { parseMail } from '../../../src/automation/mail-reading/parse-mail.js';
 import { SecretValue } from '../../../src/tenancy/vault/index.js';
 import { emailTrigger } from '../../support/builders/email-trigger.js';
@@ -30,6 +31,8 @@ interface Given {
   readonly time?: Time;
   /** Runs before a mail is read. */
   readonly reading?: (text: string) => Promise<void> | void;
+  /** What is found out about the sender; `authenticated` unless given. */
+  readonly verdict?: (text: string) => SenderVerdict;
 }
 
 /** A mailbox with these mails, numbered from 100, and polls of it. */
@@ -51,14 +54,14 @@ async function mailboxWith(t: ExecutionContext, texts: readonly string[], given:
   const holds: number[] = [];
   const parts = {
     time: given.time ?? systemTime,
-    checksSenders: false,
+    checksSenders: true,
     hold: async (ms: number) => void holds.push(ms),
     reader: {
       read: async (_tenant: string, raw: Uint8Array): Promise<ReadMail> => {
         const mail = await parseMail(Buffer.from(raw));
         await given.reading?.(mail.text.trim());
         read.push(mail.text.trim());
-        return { mail, verdict: 'unchecked' };
+        return { mail, verdict: given.verdict?.(mail.text.trim()) ?? 'authenticated' };
       },
     },
     intake: {
@@ -100,12 +103,8 @@ async function mailboxWith(t: ExecutionContext, texts: readonly string[], given:
     holds,
     connect,
     /** Polls over a new connection, or this one. */
-    poll: async (before: MailboxState, client?: Awaited<ReturnType<typeof connect>>) =>
-      new MailboxPoll(parts, found, client ?? (await connect())).take(
-        before,
-        Date.now(),
-        client === undefined,
-      ),
+    poll: async (before: MailboxState, client?: Awaited<ReturnType<typeof connect>>, nowMs = Date.now()) =>
+      new MailboxPoll(parts, found, client ?? (await connect())).take(before, nowMs, client === undefined),
   };
 }
 
@@ -286,3 +285,79 @@ test.serial('numbers that go back are new ones, if the server told them just now
   t.like(await poll(before), { seen: [100, 101], state: { last_uid: 101 } });
   t.deepEqual(read, ['one', 'two']);
 });
+
+const minuteMs = 60_000;
+
+test.serial('a mail whose sender is undecided is read again later, and holds up no other', async (t) => {
+  let answers = false;
+  const { server, read, poll } = await mailboxWith(t, ['one', 'two', 'three'], {
+    verdict: (text) => (text === 'two' && !answers ? 'undecided' : 'authenticated'),
+  });
+  const nowMs = Date.now();
+  const first = await poll(beginning, undefined, nowMs);
+  const waiting = { last_uid: 102, undecided: [{ uid: 101, tries: 1, since_ms: nowMs }] };
+  t.like(first, { seen: [100, 102], more: false, state: waiting });
+  // Nothing is read before its time, and a new mail goes first.
+  t.like(await poll(first.state, undefined, nowMs + minuteMs - 1), { seen: [], more: false, state: waiting });
+  deliver(server, 'four');
+  const second = await poll(first.state, undefined, nowMs + minuteMs);
+  t.like(second, { seen: [103], more: true });
+  const third = await poll(second.state, undefined, nowMs + minuteMs);
+  t.like(third, { seen: [], more: false, state: { undecided: [{ uid: 101, tries: 2, since_ms: nowMs }] } });
+  t.deepEqual(read, ['one', 'two', 'three', 'four', 'two']);
+  answers = true;
+  const last = await poll(third.state, undefined, nowMs + 3 * minuteMs);
+  t.like(last, { seen: [101], more: false, state: { last_uid: 103, undecided: undefined } });
+  t.deepEqual(
+    last.evaluated.map(({ uid }) => uid),
+    [101],
+  );
+});
+
+test.serial(
+  'a sender that stays undecided for a day is refused, as are those beyond the number that is kept',
+  async (t) => {
+    const { read, poll } = await mailboxWith(t, ['one'], { verdict: () => 'undecided' });
+    const nowMs = Date.now();
+    const full = Array.from({ length: 100 }, (_, uid) => ({ uid, tries: 1, since_ms: nowMs }));
+    t.deepEqual((await poll({ ...beginning, undecided: full }, undefined, nowMs)).seen, [100]);
+    let { state, evaluated } = await poll(beginning, undefined, nowMs);
+    for (let hours = 1; hours <= 24; hours += 1) {
+      t.deepEqual(evaluated, []);
+      ({ state, evaluated } = await poll(state, undefined, nowMs + hours * 60 * minuteMs));
+    }
+    t.is(evaluated.length, 1);
+    t.is(state.undecided, undefined);
+    t.true(read.length <= 13, `${read.length} times read`);
+  },
+);
+
+test.serial('a mail that waits for its sender does not come back with other numbers', async (t) => {
+  const { server, poll } = await mailboxWith(t, ['one', 'two'], { verdict: () => 'undecided' });
+  const { state } = await poll(beginning);
+  t.is(state.undecided?.length, 2);
+  server.renumber();
+  t.deepEqual(
+    (await poll(state)).state.undecided?.map(({ uid }) => uid),
+    [500, 501],
+  );
+});
+
+test.serial(
+  'a server that fails at a mail read again fails no poll, and the mail is tried less and less',
+  async (t) => {
+    const { server, poll } = await mailboxWith(t, ['one'], { verdict: () => 'undecided' });
+    const nowMs = Date.now();
+    const { state } = await poll(beginning, undefined, nowMs);
+    server.intercept = ({ name, tag, socket }) => {
+      if (name !== 'UID FETCH') return false;
+      socket.write(`${tag} NO not now\r\n`);
+      return true;
+    };
+    const failed = await poll(state, undefined, nowMs + minuteMs);
+    t.like(failed, { more: false, state: { undecided: [{ uid: 100, tries: 2, since_ms: nowMs }] } });
+    const last = await poll(failed.state, undefined, nowMs + 24 * 60 * minuteMs);
+    t.is(last.evaluated.length, 1);
+    t.is(last.state.undecided, undefined);
+  },
+);
