@@ -2,20 +2,18 @@
 import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { systemTime } from '../../../cluster/index.js';
-import { MailIntake, type MailIntakeParts } from '../../../src/automation/mail/mail-intake.js';
+import type { MailIntake } from '../../../src/automation/mail/mail-intake.js';
 import { Mailboxes, type MailboxesParts } from '../../../src/automation/mail/mailboxes.js';
 import { parseMail } from '../../../src/automation/mail-reading/parse-mail.js';
 import type { SenderVerdict } from '../../../src/automation/mail-reading/parsed-mail.js';
-import { MessageSealer } from '../../../src/automation/messages/message-payload.js';
 import { Sources } from '../../../src/automation/sources/sources.js';
 import { parseTriggerConfig } from '../../../src/automation/triggers/config/trigger-config.js';
 import type { TriggerRow } from '../../../src/automation/triggers/triggers.store.js';
-import { systemPlatform } from '../../../src/infra/platform/index.js';
-import { createSealer } from '../../../src/infra/sealing/index.js';
 import { recordRefused } from '../../../src/conversations/sessions/index.js';
 import { openStore, sql, type Store, StoreError } from '../../../src/infra/storage/index.js';
 import { SecretValue } from '../../../src/tenancy/vault/index.js';
 import { insertTenant } from '../../support/builders/callers.js';
+import { mailIntakeOver } from '../../support/builders/mail-intakes.js';
 import { eventually } from '../../support/clocks/eventually.js';
 import { databaseOfFile } from '../../support/database/database.js';
 import { ownerView } from '../../support/database/owner-view.js';
@@ -73,19 +71,7 @@ async function startMailbox(t: ExecutionContext, given: Given = {}) {
   };
   const reported: unknown[] = [];
   const unasked = () => Promise.reject(new Error('nobody asks for it'));
-  const intakeParts: Partial<MailIntakeParts> = {
-    store,
-    reads: { inTenant: async () => [] },
-    senderBlocks: { isDenied: () => false },
-    refusedMails: { countAtOnce: () => ({ figures: { limit: 60, remaining: 59, reset: 0 } }) },
-    addresses: {
-      ownAddresses: () => [],
-      sendingAs: async () => ({ from: 'desk@hotel.example', ready: true }) as never,
-    },
-    seal: new MessageSealer(createSealer({ masterKey: Buffer.alloc(32, 1), random: systemPlatform.random })),
-    ids: systemPlatform.ids,
-  };
-  const intake = new MailIntake(intakeParts as MailIntakeParts);
+  const intake = mailIntakeOver(store);
   const parsedOf = ({ server, folder = 'INBOX' }: Version) =>
     parseTriggerConfig('email', {
       imap: {

@@ -32,6 +32,7 @@ test("a row inserted between a poll's two queries is not an update, but its next
   const reader = {
     allows: () => true,
     isCurrent: async () => true,
+    closed: new Promise<void>(() => undefined),
     close: async () => undefined,
     select: async (text: string) => {
       if (text.includes('pg_index')) return { rows: [{ name: 'id' }], more: false };
