@@ -1,4 +1,5 @@
 import { request } from 'undici';
+import { signedHeaders, withKey } from './header-values.js';
 import { isRecord, parseJson } from './reply-json.js';
 import { unsignable } from './unsignable.js';
 import { VendorError } from './vendor-error.js';
@@ -42,7 +43,7 @@ async function ask({ adapter, baseUrl, secret, signer, nowMs, timeoutMs, signal 
     method: 'GET',
     origin: url.origin,
     path: url.pathname + url.search,
-    headers: { accept: 'application/json', ...adapter.authorization(secret) },
+    headers: withKey(adapter, { accept: 'application/json' }, secret),
     body: '',
     nowMs,
   };
@@ -64,7 +65,7 @@ async function ask({ adapter, baseUrl, secret, signer, nowMs, timeoutMs, signal 
 
 async function signed(signer: RequestSigner, unsigned: UnsignedRequest, vendor: string) {
   try {
-    return { ...unsigned.headers, ...(await signer(unsigned)) };
+    return await signedHeaders(signer, unsigned);
   } catch (cause) {
     throw unsignable(vendor, cause);
   }

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { LlmRequest, ReplyItem } from '../contract.js';
 import { header } from '../failure-class.js';
+import { signedHeaders, withKey } from '../header-values.js';
 import { parseReply } from '../reply-json.js';
 import { unsignable } from '../unsignable.js';
 import { TooLargeError, VendorError } from '../vendor-error.js';
@@ -59,7 +60,7 @@ function sending(feed: AttemptFeed, options: HttpAttemptOptions, work: () => voi
   }
 }
 
-/** The vendor cannot be given the request, the base address is invalid, or a header cannot be sent. */
+/** The vendor cannot be given the request, or the base address is invalid. */
 function notSent({ adapter }: HttpAttemptOptions, cause: unknown): VendorError {
   if (cause instanceof VendorError) return cause;
   const { vendor } = adapter;
@@ -75,12 +76,15 @@ function send(feed: AttemptFeed, options: HttpAttemptOptions): void {
     method: 'POST',
     origin: base.origin,
     path: base.path + path,
-    headers: {
-      'content-type': 'application/json',
-      accept: request.stream ? 'text/event-stream' : 'application/json',
-      ...headers,
-      ...adapter.authorization(secret),
-    },
+    headers: withKey(
+      adapter,
+      {
+        'content-type': 'application/json',
+        accept: request.stream ? 'text/event-stream' : 'application/json',
+        ...headers,
+      },
+      secret,
+    ),
     body,
     nowMs: options.time.wallMs(),
   };
@@ -92,7 +96,7 @@ function send(feed: AttemptFeed, options: HttpAttemptOptions): void {
 }
 
 async function signed(signer: RequestSigner, request: UnsignedRequest): Promise<UnsignedRequest> {
-  return { ...request, headers: { ...request.headers, ...(await signer(request)) } };
+  return { ...request, headers: await signedHeaders(signer, request) };
 }
 
 function dispatch(
@@ -133,6 +137,13 @@ function baseOf(baseUrl: string): Base {
   return base;
 }
 
+/** The request itself or its pool is at fault; no vendor was asked. */
+const ownFaults: ReadonlySet<string> = new Set([
+  'UND_ERR_INVALID_ARG',
+  'UND_ERR_DESTROYED',
+  'UND_ERR_CLOSED',
+]);
+
 type Mode =
   | { readonly kind: 'stream'; readonly parser: EventParser; readonly reader: StreamReader; bytes: number }
   | { readonly kind: 'whole' | 'error'; readonly chunks: Buffer[]; bytes: number };
@@ -145,6 +156,7 @@ class ReplyHandler implements ReplyListener {
   #status = 0;
   #headers: Headers = {};
   #closed = false;
+  #started = false;
   #lingering: { cancel(): void } | undefined;
 
   constructor(feed: AttemptFeed, options: HttpAttemptOptions) {
@@ -169,6 +181,7 @@ class ReplyHandler implements ReplyListener {
       close();
       return;
     }
+    this.#started = true;
     this.#feed.source = {
       pause: () => controller.pause(),
       resume: () => controller.resume(),
@@ -220,11 +233,15 @@ class ReplyHandler implements ReplyListener {
   onResponseError(cause: Error): void {
     this.#lingering?.cancel();
     if (this.#feed.ended) return;
-    const code = 'code' in cause && typeof cause.code === 'string' ? ` (${cause.code})` : '';
-    const what =
-      this.#mode === undefined
-        ? `the vendor could not be reached${code}`
-        : `the connection broke during the answer${code}`;
+    const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
+    // undici reports these to the handler, as it does a connection that fails.
+    if (!this.#started && code !== undefined && ownFaults.has(code)) {
+      this.#feed.fail(notSent(this.#options, cause));
+      return;
+    }
+    const problem =
+      this.#mode === undefined ? 'the vendor could not be reached' : 'the connection broke during the answer';
+    const what = code === undefined ? problem : `${problem} (${code})`;
     this.#feed.fail(new VendorError('transport', what, { vendor: this.#options.adapter.vendor, cause }));
   }
 

@@ -157,12 +157,17 @@ const messagesForm: CompatForm = {
 
 /** Longer than the names of all betas that a client can combine. */
 const betaLengthMax = 1_000;
+/** The edge lets through what no header to a vendor may carry, such as a delete character. */
+const betaPattern = /^[\x20-\x7e]*$/;
 
 function withBeta(given: CompatRequest, beta: string | undefined): CompatRequest {
   const { wire } = given.request;
   if (wire === undefined || beta === undefined) return given;
   if (beta.length > betaLengthMax) {
     throw invalidField('anthropic-beta', `must have at most ${betaLengthMax} characters`);
+  }
+  if (!betaPattern.test(beta)) {
+    throw invalidField('anthropic-beta', 'must have printable ASCII characters only');
   }
   return { ...given, request: { ...given.request, wire: { ...wire, headers: { 'anthropic-beta': beta } } } };
 }

@@ -19,7 +19,7 @@ import {
 } from '../../http/operations/index.js';
 import { normalHost } from './allowed-hosts.js';
 import { graceMsDefault, publicReference, type SecretDetails, type Secrets, secretsMax } from './secrets.js';
-import { namePattern, refuseOddValue, valueBytesMax } from './secret-rules.js';
+import { namePattern, refuseOddKey, refuseOddValue, valueBytesMax } from './secret-rules.js';
 import { secretKinds } from './secrets.store.js';
 
 const secretShape = named(
@@ -49,7 +49,7 @@ const oneSecret = z.object({ success: z.literal(true), data: secretShape });
 
 const value = z
   .string()
-  .describe(`1 to ${valueBytesMax} bytes. No operation returns it.`)
+  .describe(`1 to ${valueBytesMax} bytes; of an \`llm_key\` printable ASCII only. No operation returns it.`)
   .meta({ writeOnly: true });
 
 const allowedHosts = z
@@ -88,6 +88,7 @@ export function secretOperations(secrets: Secrets, providers: () => readonly str
       errors: ['conflict', 'invalid_provider'],
       handle: async ({ caller, body }) => {
         refuseOddValue(body.value);
+        refuseOddKey(body.kind, body.value);
         const created = await secrets.create(caller.scope, actorOf(caller), {
           name: body.name,
           value: body.value,

@@ -7,7 +7,7 @@ import type { DataKeys } from './data-keys.js';
 import { open, placeOf, seal } from './envelope.js';
 import type { ProviderKeyChanges } from './provider-key-changes.js';
 import type { References, SecretReference } from './references.js';
-import { absent, identityOf, refuseOddValue, type SecretRef } from './secret-rules.js';
+import { absent, identityOf, refuseOddKey, refuseOddValue, type SecretRef } from './secret-rules.js';
 import { SecretValue } from './secret-value.js';
 import {
   advanceVersion,
@@ -120,6 +120,7 @@ export class Secrets {
   ): Promise<SecretDetails> {
     return this.#parts.changes.around(scope, async (tx, announce) => {
       const row = await this.#named(scope, tx, id, 'change');
+      refuseOddKey(row.kind, value);
       const version = await this.#advance(scope, tx, row, value, graceMs);
       await this.#audit(scope, tx, actor, 'secret.value-changed', id, { name: row.name, version });
       const details = await this.#details(scope, tx, await this.#named(scope, tx, id));

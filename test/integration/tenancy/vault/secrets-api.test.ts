@@ -59,6 +59,9 @@ test.serial('names, values, kinds, providers and hosts are validated', async (t)
   await refused({ kind: 'other' }, 400, 'validation_error', 'kind');
   await refused({ kind: 'llm_key' }, 400, 'missing_required_field', 'provider');
   await refused({ kind: 'llm_key', provider: 'nobody' }, 400, 'invalid_provider');
+  for (const value of ['sk-1\n', 'sk\t1', 'sk-\x7f', 'sk-ü']) {
+    await refused({ kind: 'llm_key', provider: 'openai', value }, 400, 'validation_error', 'value');
+  }
   await refused({ provider: 'openai' }, 400, 'validation_error', 'provider');
   await refused({ allowed_hosts: ['https://x.org/'] }, 400, 'validation_error', 'allowed_hosts.0');
   await refused({ allowed_hosts: Array.from({ length: 51 }, () => 'x.org') }, 400, 'validation_error');
@@ -66,6 +69,20 @@ test.serial('names, values, kinds, providers and hosts are validated', async (t)
   t.is((await rig.create({ name: 'A-Z_0.9', value: 'v', kind: 'llm_key', provider: 'openai' })).status, 201);
   await refused({ name: 'A-Z_0.9' }, 409, 'conflict');
 });
+
+test.serial(
+  'a new value of a key keeps to what a header can carry, one of another kind need not',
+  async (t) => {
+    const scope = await rig.enter();
+    const key = await rig.made({ name: 'key', value: 'sk-1', kind: 'llm_key', provider: 'openai' });
+    const odd = await rig.call('PUT', `/api/secrets/${key.id}/value`, { value: 'sk-2\n' });
+    t.is(odd.status, 400, odd.text);
+    t.like(odd.body, { error: 'validation_error', details: { field: 'value' } });
+    t.is((await rig.vault.resolve(scope, 'key')).value.reveal(), 'sk-1');
+    const other = await rig.made({ name: 'certificate', value: 'a\nb\n' });
+    t.is((await rig.call('PUT', `/api/secrets/${other.id}/value`, { value: 'c\nd\n' })).status, 200);
+  },
+);
 
 test.serial('a list returns all secrets, or pages of them', async (t) => {
   await rig.enter();
