@@ -72,10 +72,15 @@ export class CircuitBreakers {
     if (breaker !== undefined) breaker.probeUntilMs = 0;
   }
 
+  /**
+   * A failure while the breaker is open changes nothing: one break of the network ends all calls under way, and each would
+   * double the time.
+   */
   failed(vendor: string, credentialId: string, nowMs: number): void {
     const key = keyOf(vendor, credentialId);
     const breaker = this.#breakers.get(key) ?? this.#add(key, vendor);
     const probing = breaker.openedTimes > 0;
+    if (probing && nowMs < breaker.openUntilMs) return;
     const inARow = nowMs - breaker.lastFailureAtMs <= breakerLimits.memoryMs;
     breaker.failures = inARow ? breaker.failures + 1 : 1;
     breaker.lastFailureAtMs = nowMs;

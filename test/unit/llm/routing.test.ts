@@ -153,6 +153,16 @@ test('a breaker opens after consecutive failures, per credential, lets one probe
   t.true(breakers.admits('w', 'a', 300_000), 'far apart is not in a row');
 });
 
+test('calls that fail while a breaker is open do not lengthen its time', (t) => {
+  const breakers = new CircuitBreakers();
+  for (let at = 0; at < 12; at += 1) breakers.failed('v', 'a', at);
+  t.false(breakers.admits('v', 'a', 10_003));
+  t.true(breakers.admits('v', 'a', 10_004), '10 s after the fifth');
+  for (let at = 10_005; at < 10_010; at += 1) breakers.failed('v', 'a', at);
+  t.false(breakers.admits('v', 'a', 30_004));
+  t.true(breakers.admits('v', 'a', 30_005), '20 s after the failed probe');
+});
+
 const keyA = credential('openai', 'http://x');
 const keyB = credential('openai', 'http://x', { id: 'b' });
 const targets = [
