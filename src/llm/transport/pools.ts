@@ -63,20 +63,20 @@ export class VendorPools {
       this.#entries.set(key, known);
       return known;
     }
+    this.#evict();
     const entry: Entry = { pool: newPool(origin), inFlight: 0 };
     this.#entries.set(key, entry);
-    this.#evict();
     return entry;
   }
 
+  /** Makes room for a pool that is not in the table yet, since it has no request either. If all have, the table grows. */
   #evict(): void {
-    if (this.#entries.size <= this.#poolsMax) return;
     for (const [key, entry] of this.#entries) {
+      if (this.#entries.size < this.#poolsMax) return;
       if (entry.inFlight > 0) continue;
       this.#entries.delete(key);
       // No request runs on it, so there is nothing to wait for and no failure to report.
       void entry.pool.destroy().catch(() => undefined);
-      return;
     }
   }
 }

@@ -75,6 +75,16 @@ test('idle pools are closed, the least recently used first', async (t) => {
   t.true(server.connections() <= before + 1);
 });
 
+test('a table of busy pools grows, and shrinks when they are idle', async (t) => {
+  const server = await listen(t);
+  const pools = new VendorPools({ poolsMax: 2 });
+  t.teardown(() => pools.close());
+  await Promise.all(['a', 'b', 'c', 'd'].map((credentialId) => get(pools, server.origin, credentialId)));
+  t.is(pools.size, 4);
+  for (const credentialId of ['e', 'f', 'g']) await get(pools, server.origin, credentialId);
+  t.is(pools.size, 2);
+});
+
 test('closing ends all connections', async (t) => {
   const server = await listen(t);
   const pools = new VendorPools();
