@@ -35,13 +35,17 @@ export async function runCall(call: Call, ports: CallPorts, hear: Hear): Promise
   const limits = call.limits ?? defaultCallLimits;
   const deadline = deadlineOf(call, limits.callMs, ports);
   const attempts: AttemptReport[] = [];
+  const isLate = (): boolean => ports.time.monotonicMs() >= deadline.atMs;
+  const [earliest] = call.plan.targets;
+  // Before a target is chosen, which may take the probe of its breaker.
+  if (earliest !== undefined && isLate()) return tooLate(attempts, earliest, deadline);
   let index = firstTarget(call.plan, ports);
   let retriesHere = 0;
   let clockRetries = 0;
   for (;;) {
     const target = call.plan.targets[index];
     if (target === undefined) return unserved(attempts);
-    if (ports.time.monotonicMs() >= deadline.atMs) return tooLate(attempts, target, deadline);
+    if (attempts.length > 0 && isLate()) return tooLate(attempts, target, deadline);
     const run = new AttemptRun(call, ports, target, attempts.length + 1, limits, deadline);
     await run.open();
     let report: AttemptReport;

@@ -8,6 +8,7 @@ import {
   VendorPools,
   type AttemptReport,
 } from '../../../src/llm/index.js';
+import { systemTime } from '../../../cluster/index.js';
 import { breakerLimits } from '../../../src/llm/routing/circuit-breakers.js';
 import { AnthropicServer } from '../../support/servers/vendors/anthropic-server.js';
 import { call, target, type Finished } from '../../support/servers/vendors/call-harness.js';
@@ -253,6 +254,22 @@ test("an answer that the model's own error ends before its first text is tried a
   const chain = await call([malformed, target('anthropic.claude-haiku-4-5', other)]);
   t.is(chain.answer.text, 'Hello world');
   t.is(chain.outcome.kind, 'completed');
+});
+
+test('a call whose deadline has passed leaves the probe of a breaker to the next call', async (t) => {
+  const server = await started(t, new OpenAiServer());
+  const breakers = new CircuitBreakers();
+  const now = systemTime.monotonicMs();
+  const openedAtMs = now - breakerLimits.openMs - 1;
+  for (let nth = 0; nth < breakerLimits.failuresMax; nth += 1) {
+    breakers.failed('openai', 'openai-key', openedAtMs);
+  }
+  const late = await call([target('openai.gpt-4.1', server)], {
+    turnDeadlineMs: now - 1,
+    ports: { breakers },
+  });
+  t.deepEqual([failureOf(late), late.outcome.error?.clock, late.reports.length], ['timeout', 'turn', 0]);
+  t.true(breakers.admits('openai', 'openai-key', systemTime.monotonicMs()));
 });
 
 test('a used-up account never switches the model', async (t) => {
