@@ -1,4 +1,4 @@
-import { Pool, type Dispatcher } from 'undici';
+import { errors, Pool, type Dispatcher } from 'undici';
 import type { Headers } from '../vendor.js';
 import { transportLimits } from './limits.js';
 
@@ -25,18 +25,26 @@ export class VendorPools {
   /** In order of use: the least recently used pool is first. */
   readonly #entries = new Map<string, Entry>();
   readonly #poolsMax: number;
+  #closed = false;
 
   constructor(options: { readonly poolsMax?: number } = {}) {
     this.#poolsMax = options.poolsMax ?? transportLimits.poolsMax;
   }
 
-  /** False if the pool is full: the request was not sent and the handler is not called. */
+  /**
+   * False if the pool is full: the request was not sent and the handler is not called. After `close` the handler is told
+   * that nothing was sent: the calls whose requests that ended try again, and would be answered and billed once more.
+   */
   dispatch(
     origin: string,
     credentialId: string,
     options: Dispatcher.DispatchOptions,
     handler: ReplyListener,
   ): boolean {
+    if (this.#closed) {
+      handler.onResponseError(new errors.ClientClosedError());
+      return true;
+    }
     const entry = this.#entry(origin, credentialId);
     if (entry.inFlight >= transportLimits.connectionsPerPoolMax) return false;
     entry.inFlight += 1;
@@ -48,8 +56,9 @@ export class VendorPools {
     return this.#entries.size;
   }
 
-  /** Aborts running requests. */
+  /** Aborts running requests, and sends no more. */
   async close(): Promise<void> {
+    this.#closed = true;
     const pools = [...this.#entries.values()].map((entry) => entry.pool);
     this.#entries.clear();
     await Promise.all(pools.map((pool) => pool.destroy()));

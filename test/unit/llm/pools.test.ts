@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { VendorPools } from '../../../src/llm/index.js';
 import { eventually } from '../../support/clocks/eventually.js';
+import { call, catalogue, credential } from '../../support/servers/vendors/call-harness.js';
 
 /** Answers everything at once, and counts the connections that were made to it. */
 async function listen(
@@ -92,4 +93,30 @@ test('closing ends all connections', async (t) => {
   await pools.close();
   await eventually(() => server.open() === 0);
   t.is(pools.size, 0);
+});
+
+test('a call that the end of the pools cuts off asks its vendor no second time', async (t) => {
+  let asked = 0;
+  const server = createServer((request, response) => {
+    asked += 1;
+    request.resume();
+    if (asked > 1) response.end('{}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  const pools = new VendorPools();
+  const model = catalogue.byId('openai.gpt-4.1');
+  if (model === undefined) throw new Error('the model is built in');
+  const only = { model, credential: credential('openai', `http://127.0.0.1:${port}/v1`) };
+  const cut = call([only], { request: { stream: false }, ports: { pools } });
+  await eventually(() => asked === 1);
+  await pools.close();
+  const { outcome, reports } = await cut;
+  t.is(outcome.error?.failure, 'unavailable', outcome.error?.message);
+  t.is(reports.length, 2);
+  t.deepEqual([asked, pools.size], [1, 0]);
 });
