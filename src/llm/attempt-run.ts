@@ -226,6 +226,7 @@ export class AttemptRun {
       request,
       maxOutputTokens: target.model.maxOutputTokens,
       reported: this.#usage,
+      sent: attempt.facts.sent,
       accepted: attempt.facts.accepted,
       complete: ended,
       endedByUs: error !== undefined && endsByUs.has(error.failure),

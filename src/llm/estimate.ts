@@ -98,6 +98,8 @@ export interface Unfinished {
   readonly request: LlmRequest;
   readonly maxOutputTokens: number;
   readonly reported: Usage | undefined;
+  /** The request began to be written. */
+  readonly sent: boolean;
   /** A success status arrived. */
   readonly accepted: boolean;
   /** The answer ended by itself: all that the vendor wrote was seen. */
@@ -112,15 +114,16 @@ export interface Unfinished {
 
 /**
  * The usage that is recorded for an attempt without a proper end, or whose vendor told none. A complete answer is
- * estimated by its text. A vendor that refused or failed before its first piece bills nothing. A vendor whose connection
- * the platform closed has read the prompt, and bills either what it had written by then or, if leaving does not stop the
- * bill, the whole answer, whose length is unknown. So is that of an answer of which nothing could be read.
+ * estimated by its text. A vendor that refused or failed before its first piece bills nothing, and neither does one
+ * that was never sent the request: the caller left while it was signed, or waited for its connection. A vendor whose
+ * connection the platform closed has read the prompt, and bills either what it had written by then or, if leaving does
+ * not stop the bill, the whole answer, whose length is unknown. So is that of an answer of which nothing could be read.
  */
 export function usageOfUnfinished(attempt: Unfinished): Usage {
   const { request, reported, seen } = attempt;
   const wrote = seen.pieces > 0;
   const billsAll = !request.stream || (attempt.billsCutStreams && attempt.accepted);
-  const billedWhole = (attempt.endedByUs && billsAll) || (attempt.tooLarge && !wrote);
+  const billedWhole = (attempt.endedByUs && attempt.sent && billsAll) || (attempt.tooLarge && !wrote);
   const wasRead = attempt.accepted && (attempt.complete || attempt.endedByUs);
   if (!wrote && !billedWhole && !wasRead) return reported ?? zeroUsage;
   const input = reported ?? { ...zeroUsage, inputUncached: estimateInputTokens(request) };

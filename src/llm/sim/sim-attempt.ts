@@ -30,6 +30,7 @@ const wordsAtOnce = 8 * wordsPerBatch;
 
 export function openSimAttempt(options: SimAttemptOptions): Attempt {
   const feed = new AttemptFeed({ vendor: 'sim', time: options.time, clocks: options.clocks });
+  feed.facts.sent = true;
   feed.facts.accepted = true;
   new Answering(feed, options).start();
   return feed;

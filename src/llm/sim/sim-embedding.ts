@@ -23,6 +23,7 @@ export function openSimEmbedding(
   { time, clocks }: { readonly time: CallTime; readonly clocks: ClockLimits },
 ): Attempt {
   const feed = new AttemptFeed({ vendor: 'sim', time, clocks });
+  feed.facts.sent = true;
   feed.facts.accepted = true;
   const length = dimensions ?? model.dimensions ?? dimensionsByDefault;
   const making = made({ inputs, encoding }, length);

@@ -22,6 +22,8 @@ export interface Attempt {
 
 export interface AttemptFacts {
   readonly startedAtMs: number;
+  /** The request began to be written, so the vendor may have read it. */
+  sent: boolean;
   /** A success status arrived: the vendor has read the prompt. */
   accepted: boolean;
   /** The reply was sent whole and has arrived: a usage in it is final. */
@@ -60,6 +62,7 @@ export class AttemptFeed implements Attempt {
     this.#time = options.time;
     this.facts = {
       startedAtMs: options.time.monotonicMs(),
+      sent: false,
       accepted: false,
       whole: false,
       firstSignalAtMs: undefined,

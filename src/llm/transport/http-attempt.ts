@@ -156,7 +156,6 @@ class ReplyHandler implements ReplyListener {
   #status = 0;
   #headers: Headers = {};
   #closed = false;
-  #started = false;
   #lingering: { cancel(): void } | undefined;
 
   constructor(feed: AttemptFeed, options: HttpAttemptOptions) {
@@ -181,7 +180,7 @@ class ReplyHandler implements ReplyListener {
       close();
       return;
     }
-    this.#started = true;
+    this.#feed.facts.sent = true;
     this.#feed.source = {
       pause: () => controller.pause(),
       resume: () => controller.resume(),
@@ -235,7 +234,7 @@ class ReplyHandler implements ReplyListener {
     if (this.#feed.ended) return;
     const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
     // undici reports these to the handler, as it does a connection that fails.
-    if (!this.#started && code !== undefined && ownFaults.has(code)) {
+    if (!this.#feed.facts.sent && code !== undefined && ownFaults.has(code)) {
       this.#feed.fail(notSent(this.#options, cause));
       return;
     }

@@ -1,14 +1,18 @@
 // Many concurrent calls of mixed outcomes: the ledger equals the vendors' bill to the token.
-import test from 'ava';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
 import {
   CircuitBreakers,
   inputTokens,
+  LeaveController,
   outputTokens,
   VendorPools,
   type AttemptReport,
+  type LlmRequest,
 } from '../../../src/llm/index.js';
+import { eventually } from '../../support/clocks/eventually.js';
 import { AnthropicServer } from '../../support/servers/vendors/anthropic-server.js';
-import { ask, call, target } from '../../support/servers/vendors/call-harness.js';
+import { ask, call, catalogue, credential, target } from '../../support/servers/vendors/call-harness.js';
 import { GeminiServer } from '../../support/servers/vendors/gemini-server.js';
 import { OpenAiServer } from '../../support/servers/vendors/openai-server.js';
 import type { Script } from '../../support/servers/vendors/vendor-server.js';
@@ -88,3 +92,44 @@ test('four hundred calls with retries, fallbacks and refusals are recorded to th
     );
   }
 });
+
+/** Takes connections and bytes, and answers nothing: over TLS, the handshake never ends. */
+async function silent(t: ExecutionContext, seen: { bytes: number }): Promise<number> {
+  const server: Server = createServer((socket) => {
+    socket.on('data', ({ length }) => (seen.bytes += length));
+    socket.on('error', () => undefined);
+    t.teardown(() => void socket.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+const vectors = { inputs: ['hello'], encoding: 'float' } as const;
+const unstreamed: readonly (readonly [string, Partial<LlmRequest>])[] = [
+  ['openai.gpt-4.1', { stream: false, maxTokens: 8_000 }],
+  ['openai.text-embedding-3-small', { stream: false, messages: [], embedding: vectors }],
+];
+
+for (const [id, request] of unstreamed) {
+  test(`${id}: a call that is left before it was sent costs nothing, one that was sent is booked whole`, async (t) => {
+    const model = catalogue.byId(id);
+    if (model === undefined) throw new Error(`no model ${id}`);
+    const leftAt = async (scheme: string): Promise<number> => {
+      const seen = { bytes: 0 };
+      const port = await silent(t, seen);
+      const signal = new LeaveController();
+      const only = { model, credential: credential('openai', `${scheme}://127.0.0.1:${port}/v1`) };
+      const left = call([only], { request, signal });
+      await eventually(() => seen.bytes > 0);
+      signal.leave();
+      const { outcome, reports } = await left;
+      t.is(outcome.kind, 'cancelled');
+      t.is(reports.length, 1);
+      const [usage] = reports.map((report) => report.usage);
+      return usage === undefined ? Number.NaN : inputTokens(usage) + outputTokens(usage);
+    };
+    t.is(await leftAt('https'), 0);
+    t.true((await leftAt('http')) >= (request.maxTokens ?? 1));
+  });
+}
