@@ -7,6 +7,12 @@ import type { RequestSigner, UnsignedRequest, VendorAdapter } from './vendor.js'
  */
 const uncarried = /[^\t\x20-\x7e\x80-\xff]/;
 
+/**
+ * Replies are read as they come, and a server that is told nothing may compress them. Not among the headers that are
+ * signed, since a proxy may change it.
+ */
+export const uncompressed = { 'accept-encoding': 'identity' } as const;
+
 type HeaderValues = Readonly<Record<string, string>>;
 
 /** The headers with the key. Throws a `VendorError` for a value that no header can carry. */

@@ -1,5 +1,5 @@
 import { request } from 'undici';
-import { signedHeaders, withKey } from './header-values.js';
+import { signedHeaders, uncompressed, withKey } from './header-values.js';
 import { isRecord, parseJson } from './reply-json.js';
 import { unsignable } from './unsignable.js';
 import { VendorError } from './vendor-error.js';
@@ -48,7 +48,10 @@ async function ask({ adapter, baseUrl, secret, signer, nowMs, timeoutMs, signal 
     nowMs,
   };
   const { statusCode, headers, body } = await request(url, {
-    headers: signer === undefined ? unsigned.headers : await signed(signer, unsigned, adapter.vendor),
+    headers: {
+      ...(signer === undefined ? unsigned.headers : await signed(signer, unsigned, adapter.vendor)),
+      ...uncompressed,
+    },
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
     signal,

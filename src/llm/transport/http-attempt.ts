@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { LlmRequest, ReplyItem } from '../contract.js';
 import { header } from '../failure-class.js';
-import { signedHeaders, withKey } from '../header-values.js';
+import { signedHeaders, uncompressed, withKey } from '../header-values.js';
 import { parseReply } from '../reply-json.js';
 import { unsignable } from '../unsignable.js';
 import { TooLargeError, VendorError } from '../vendor-error.js';
@@ -108,7 +108,8 @@ function dispatch(
   // The caller may have left while the request was signed.
   if (feed.ended) return;
   const { adapter } = options;
-  const sent = options.pools.dispatch(origin, options.credentialId, { path, method, headers, body }, handler);
+  const request = { path, method, headers: { ...headers, ...uncompressed }, body };
+  const sent = options.pools.dispatch(origin, options.credentialId, request, handler);
   if (!sent) {
     const error = new VendorError('unavailable', 'too many calls to this vendor are under way', {
       vendor: adapter.vendor,
@@ -136,6 +137,9 @@ function baseOf(baseUrl: string): Base {
   bases.set(baseUrl, base);
   return base;
 }
+
+/** By name: some servers write the character set, or nothing of use, in this place. */
+const compressed = /\b(?:gzip|deflate|br|zstd|compress)\b/i;
 
 /** The request itself or its pool is at fault; no vendor was asked. */
 const ownFaults: ReadonlySet<string> = new Set([
@@ -195,7 +199,9 @@ class ReplyHandler implements ReplyListener {
     const facts = this.#feed.facts;
     facts.accepted = status < 300;
     facts.vendorRequestId = requestIdOf(headers);
-    this.#mode = this.#modeOf(status, header(headers, 'content-type') ?? '');
+    const encoding = header(headers, 'content-encoding') ?? '';
+    if (facts.accepted && compressed.test(encoding)) this.#refuseEncoded(encoding);
+    else this.#mode = this.#modeOf(status, header(headers, 'content-type') ?? '');
   }
 
   onResponseData(chunk: Buffer): void {
@@ -242,6 +248,14 @@ class ReplyHandler implements ReplyListener {
       this.#mode === undefined ? 'the vendor could not be reached' : 'the connection broke during the answer';
     const what = code === undefined ? problem : `${problem} (${code})`;
     this.#feed.fail(new VendorError('transport', what, { vendor: this.#options.adapter.vendor, cause }));
+  }
+
+  /** The next answer of this server would be the same, and billed. */
+  #refuseEncoded(encoding: string): void {
+    const { vendor } = this.#options.adapter;
+    const what = `the vendor sent an answer compressed as ${encoding}, although it was asked for a plain one`;
+    this.#feed.fail(new VendorError('nonsense', what, { vendor, neverRetry: true }));
+    this.#feed.source?.close();
   }
 
   #modeOf(status: number, contentType: string): Mode {

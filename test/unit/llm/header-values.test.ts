@@ -109,6 +109,26 @@ test('what undici itself refuses could not be sent, and counts against nobody', 
   t.is((await call([target(gpt, server)], { ports })).outcome.error?.failure, 'transport');
 });
 
+test('a vendor is asked for plain answers, and a compressed one is no reason to ask and pay again', async (t) => {
+  const server = await new OpenAiServer().start();
+  t.teardown(() => server.stop());
+  for (const stream of [true, false]) {
+    server.script({ pieces: ['Hello'], headers: { 'content-encoding': 'gzip' } });
+    const { outcome, reports } = await call([target(gpt, server)], { request: { stream } });
+    t.is(outcome.error?.failure, 'nonsense');
+    t.regex(outcome.error?.message ?? '', /compressed as gzip/);
+    t.is(reports.length, 1);
+    server.script({ pieces: ['Hello'], headers: { 'content-encoding': 'utf-8' } });
+    t.is((await call([target(gpt, server)], { request: { stream } })).answer.text, 'Hello');
+  }
+  const adapter = adaptersByVendor([]).get('openai');
+  if (adapter === undefined) throw new Error('OpenAI has an adapter');
+  const wanted = { adapter, baseUrl: server.baseUrl, secret: 'k', nowMs: 0, timeoutMs: 10_000 };
+  await listVendorModels({ ...wanted, signal: new AbortController().signal });
+  t.is(server.requests.length, 5);
+  for (const { headers } of server.requests) t.is(headers['accept-encoding'], 'identity');
+});
+
 test('the test of a stored key names the key, not the vendor', async (t) => {
   const server = await new OpenAiServer().start();
   t.teardown(() => server.stop());

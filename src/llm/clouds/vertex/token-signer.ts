@@ -2,6 +2,7 @@ import { importPKCS8, SignJWT } from 'jose';
 import { request } from 'undici';
 import { z } from 'zod';
 import { failureByStatus } from '../../failure-class.js';
+import { uncompressed } from '../../header-values.js';
 import { isRecord, parseJson } from '../../reply-json.js';
 import { TokenServiceError } from '../../unsignable.js';
 import type { RequestSigner } from '../../vendor.js';
@@ -91,7 +92,7 @@ async function answerTo(
   try {
     const { statusCode, body } = await request(address, {
       method: 'POST',
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      headers: { 'content-type': 'application/x-www-form-urlencoded', ...uncompressed },
       body: new URLSearchParams({
         grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
         assertion: statement,
