@@ -53,8 +53,7 @@ interface Given {
 /** A trigger with a mailbox, and nodes that poll it as they know it. */
 async function startMailbox(t: ExecutionContext, given: Given = {}) {
   const scope = await insertTenant(store);
-  const id = randomUUID();
-  const agentId = randomUUID();
+  const [id, agentId] = [randomUUID(), randomUUID()];
   await owner.query(
     `insert into agents (tenant_id, id, document) values ($1, $2, '{"name": "a", "type": "chat"}')`,
     [scope.tenantId, agentId],
