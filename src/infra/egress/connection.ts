@@ -56,7 +56,7 @@ export function connectGuarded(
   return new Promise((resolve, reject) => {
     const refused = refusalOfLiteral(parts.rules, host);
     if (refused !== undefined) return reject(refused);
-    if (signal?.aborted === true) return reject(cancelled(host, signal.reason));
+    if (signal?.aborted === true) return reject(cancelled(host, signal.reason, true));
     const socket = connect({ host, port, lookup: guardedLookup(parts), noDelay: true });
     const settle = (error?: EgressError): void => {
       clearTimeout(timer);
@@ -69,7 +69,7 @@ export function connectGuarded(
     };
     const onConnect = (): void => settle(refusalOfReached(parts.rules, socket, host));
     const onError = (cause: Error): void => settle(connectionFailure(host, cause));
-    const onAbort = (): void => settle(cancelled(host, signal?.reason));
+    const onAbort = (): void => settle(cancelled(host, signal?.reason, true));
     const timer = setTimeout(
       () =>
         settle(
@@ -97,8 +97,8 @@ export function connectionFailure(host: string, cause: Error): EgressError {
   });
 }
 
-export function cancelled(host: string, cause: unknown): EgressError {
-  return new EgressError('cancelled', `The call to ${host} was cancelled.`, { host, cause });
+export function cancelled(host: string, cause: unknown, neverSent: boolean): EgressError {
+  return new EgressError('cancelled', `The call to ${host} was cancelled.`, { host, neverSent, cause });
 }
 
 function guardedLookup({ rules, lookup }: ConnectionParts): LookupFunction {

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import type { AddressRules } from './address-rules.js';
-import { cancelled } from './connection.js';
+import { Clock } from './clock.js';
 import { EgressError } from './egress-error.js';
 import { failureOf } from './failure.js';
 import type { MayBegin } from './last-look.js';
@@ -65,7 +65,7 @@ export async function exchange(
     return await follow(rules, dispatcher, request, target, clock);
   } catch (error) {
     clock.stop();
-    throw failureOf(error, target.host, clock.signal);
+    throw failureOf(error, target.host, clock);
   }
 }
 
@@ -81,7 +81,7 @@ async function follow(
   let headers = outgoing(request.headers ?? {});
   let target = first;
   for (let redirects = 0; ; redirects += 1) {
-    const answer = await send(dispatcher, request, { target, method, headers, body }, clock.signal);
+    const answer = await send(dispatcher, request, { target, method, headers, body }, clock);
     const location = locationOf(answer.statusCode, answer.headers['location']);
     if (location === undefined || redirectsMax === 0) return streamed(request, target, answer, clock);
     drop(answer.body);
@@ -110,21 +110,22 @@ function send(
   dispatcher: Dispatcher,
   request: OutboundRequest,
   { target, method, headers, body }: Attempt,
-  signal: AbortSignal,
+  clock: Clock,
 ): Promise<Dispatcher.ResponseData<unknown>> {
   const silenceMs = Math.min(request.silenceMs ?? request.timeoutMs, request.timeoutMs);
-  return dispatcher.request({
+  const answer = dispatcher.request({
     origin: target.url.origin,
     path: target.url.pathname + target.url.search,
     method,
     headers,
     body: body ?? null,
-    signal,
+    signal: clock.signal,
     // Read by `lastLook`.
-    opaque: request.mayBegin ?? null,
+    opaque: clock.mayWrite,
     headersTimeout: silenceMs,
     bodyTimeout: silenceMs,
   });
+  return clock.bound(answer);
 }
 
 function streamed(
@@ -193,43 +194,9 @@ async function* bounded(
       return;
     }
   } catch (error) {
-    throw failureOf(error, host, clock.signal);
+    throw failureOf(error, host, clock);
   } finally {
     clock.stop();
-  }
-}
-
-/** Combines the deadline and the caller's signals into one signal whose reason tells which one aborted. */
-class Clock {
-  readonly #controller = new AbortController();
-  readonly #timer: NodeJS.Timeout;
-  readonly #outer: readonly AbortSignal[];
-  readonly #onAbort: () => void;
-
-  constructor(host: string, { timeoutMs, signal = [] }: OutboundRequest) {
-    this.#timer = setTimeout(
-      () =>
-        this.#controller.abort(
-          new EgressError('timeout', `${host} did not answer within ${timeoutMs} ms.`, { host }),
-        ),
-      timeoutMs,
-    );
-    this.#outer = signal instanceof AbortSignal ? [signal] : signal;
-    this.#onAbort = () => {
-      const { reason } = this.#outer.find(({ aborted }) => aborted) ?? {};
-      this.#controller.abort(cancelled(host, reason));
-    };
-    if (this.#outer.some(({ aborted }) => aborted)) this.#onAbort();
-    for (const one of this.#outer) one.addEventListener('abort', this.#onAbort, { once: true });
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-    for (const one of this.#outer) one.removeEventListener('abort', this.#onAbort);
   }
 }
 

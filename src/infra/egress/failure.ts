@@ -3,14 +3,18 @@ import { connectionFailure } from './connection.js';
 import { EgressError, type EgressFailure } from './egress-error.js';
 
 /** Maps errors of undici, the socket, TLS or a decompressor to the failures of outbound calls. */
-export function failureOf(error: unknown, host: string, signal: AbortSignal): unknown {
+export function failureOf(
+  error: unknown,
+  host: string,
+  { signal, isWritten }: { readonly signal: AbortSignal; readonly isWritten: boolean },
+): unknown {
   // An abort by the clock or the caller appears as various errors; the reason of the signal tells what happened.
   if (signal.aborted) return signal.reason;
   if (error instanceof EgressError || !(error instanceof Error)) return error;
-  const made = (failure: EgressFailure, message: string, cause: Error, neverSent = false) =>
-    new EgressError(failure, message, { host, neverSent, cause });
+  const made = (failure: EgressFailure, message: string, cause: Error) =>
+    new EgressError(failure, message, { host, neverSent: !isWritten, cause });
   if (error instanceof errors.ConnectTimeoutError) {
-    return made('timeout', `${host} did not accept a connection in time.`, error, true);
+    return made('timeout', `${host} did not accept a connection in time.`, error);
   }
   if (error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError) {
     return made('timeout', `${host} sent no data for too long.`, error);
@@ -26,7 +30,7 @@ export function failureOf(error: unknown, host: string, signal: AbortSignal): un
     return made('bad_answer', `The answer of ${host} cannot be decompressed.`, error);
   }
   if (isCertificateProblem(code)) {
-    return made('connection_failed', `The certificate of ${host} is not trusted (${code}).`, error, true);
+    return made('connection_failed', `The certificate of ${host} is not trusted (${code}).`, error);
   }
   if (Reflect.get(error, 'syscall') === 'connect' || Reflect.get(error, 'syscall') === 'getaddrinfo') {
     return connectionFailure(host, error);

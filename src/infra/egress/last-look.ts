@@ -15,7 +15,7 @@ export const lastLook: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (
   // Called right before the bytes are written. The handler keeps state, so its method is replaced, and it is not copied.
   handler.onRequestStart = (controller, context) => {
     start?.(controller, context);
-    if (mayBegin() !== true) controller.abort(withdrawn(options.origin));
+    if (!controller.aborted && mayBegin() !== true) controller.abort(withdrawn(options.origin));
   };
   return dispatch(options, handler);
 };

@@ -21,7 +21,7 @@ export function startTls(
   return new Promise((resolve, reject) => {
     if (signal?.aborted === true) {
       socket.destroy();
-      return reject(cancelled(host, signal.reason));
+      return reject(cancelled(host, signal.reason, true));
     }
     const secure = connect({
       socket,
@@ -44,7 +44,7 @@ export function startTls(
     const onSecure = (): void => settle();
     const onError = (cause: Error): void => settle(handshakeFailure(host, cause));
     const onClose = (): void => settle(handshakeFailure(host, new Error('closed')));
-    const onAbort = (): void => settle(cancelled(host, signal?.reason));
+    const onAbort = (): void => settle(cancelled(host, signal?.reason, true));
     const timer = setTimeout(() => {
       const message = `The TLS handshake with ${host} did not finish within ${timeoutMs} ms.`;
       settle(new EgressError('timeout', message, { host, neverSent: true }));

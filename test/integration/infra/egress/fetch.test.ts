@@ -217,6 +217,30 @@ test('an answer that never starts, stalls or never ends is given up in time', as
   await Promise.all(givenUp);
 });
 
+test('a request without a connection is given up in time, and counts as never sent', async (t) => {
+  // It takes connections and never answers the greeting of TLS.
+  const mute = await listen(
+    t,
+    createTcpServer((socket) => void socket.on('error', () => undefined)),
+  );
+  const never = createEgress({ allow: [`${host}/32`], lookup: () => new Promise<never>(() => undefined) });
+  t.teardown(() => never.close());
+  for (const [by, url] of [
+    [egress, `https://good.test:${mute}/`],
+    [never, 'http://slow.test/'],
+  ] as const) {
+    const startedAt = performance.now();
+    const late = await fails(t, by.fetchGuarded({ url, timeoutMs: 300 }), 'timeout');
+    const controller = new AbortController();
+    const call = by.fetchGuarded({ url, signal: controller.signal, timeoutMs });
+    setImmediate(() => controller.abort());
+    const left = await fails(t, call, 'cancelled');
+    t.deepEqual([late.neverSent, left.neverSent], [true, true]);
+    // The connector's own limit is ten seconds.
+    t.true(performance.now() - startedAt < 8_000);
+  }
+});
+
 test('a broken, endless or non-HTTP answer is a named failure', async (t) => {
   await fails(t, egress.fetchGuarded({ url: await say(t, 'SSH-2.0-x\r\n'), timeoutMs }), 'bad_answer');
   const short = await say(t, 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc', (socket) => socket.end());
