@@ -181,7 +181,9 @@ export class Checks {
     try {
       const headers = await authHeaders(server.auth, read);
       const timeoutMs = Math.min(serverTimeoutMs, server.call_timeout_ms);
-      const tools = await listServerTools({ server, headers, egress: this.#egress, timeoutMs, signal });
+      const { tenantId } = scope;
+      const access = { tenantId, server, headers, egress: this.#egress, timeoutMs, signal };
+      const tools = await listServerTools(access);
       const hide = secretHider(values);
       return hideIn(tools, (text) => shownText(text, hide, text.length).text) as ServerTool[];
     } catch (error) {

@@ -166,7 +166,8 @@ export class ToolTest {
     };
     try {
       const headers = await authHeaders(server.auth, read);
-      const access = { server, headers, egress, timeoutMs: server.call_timeout_ms, signal };
+      const { tenantId } = author.scope;
+      const access = { tenantId, server, headers, egress, timeoutMs: server.call_timeout_ms, signal };
       return await work(access, secretHider(values));
     } catch (error) {
       if (error instanceof ToolError || error instanceof PlatformError) {

@@ -109,6 +109,7 @@ async function send(
       headers: { accept: 'application/json, text/*;q=0.9, */*;q=0.5', ...request.headers },
       ...(request.body === undefined ? {} : { body: request.body }),
       timeoutMs: tool.timeout_ms,
+      share: call.scope.tenantId,
       bodyBytesMax: answerBytesMax,
       oversize: 'cut',
       holdsSecret: request.holdsSecret,

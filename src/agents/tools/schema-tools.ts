@@ -138,9 +138,10 @@ export class SchemaTools {
     try {
       const { mayBegin } = call;
       const limits = { timeoutMs, signal: clock.signal, ...(mayBegin !== undefined && { mayBegin }) };
-      const access = { server, headers, egress, ...limits };
+      const { tenantId } = call.scope;
+      const access = { tenantId, server, headers, egress, ...limits };
       const answer = await callServerTool(access, call.tool ?? '', args, (...lent) =>
-        this.#sessions.use(call.scope.tenantId, ...lent),
+        this.#sessions.use(...lent),
       );
       const shown = shownText(textOfAnswer(answer), hide);
       return { status: null, ...shown, isError: answer.isError === true, missing };

@@ -13,6 +13,7 @@ const answerBytesMax = 4 * 1024 * 1024;
 const farewellMs = 2_000;
 
 export interface ServerAccess {
+  readonly tenantId: string;
   readonly server: McpServer;
   /** Includes the credential. */
   readonly headers: Readonly<Record<string, string>>;
@@ -31,14 +32,18 @@ export interface RequestLimits {
   readonly signal: AbortSignal;
 }
 
-type Limits = Pick<ServerAccess, 'timeoutMs' | 'mayBegin'> & { readonly signal?: AbortSignal };
+type Limits = Pick<ServerAccess, 'timeoutMs' | 'mayBegin'> & {
+  readonly share: string;
+  readonly signal?: AbortSignal;
+};
 
 function limitsOfRequests({
+  tenantId,
   timeoutMs,
   mayBegin,
   signal,
 }: Omit<ServerAccess, 'server' | 'headers' | 'egress'>): Limits {
-  return { timeoutMs, signal, ...(mayBegin !== undefined && { mayBegin }) };
+  return { share: tenantId, timeoutMs, signal, ...(mayBegin !== undefined && { mayBegin }) };
 }
 
 /** Disables validation: compiling the server's schemas would run its regular expressions in this process. */
@@ -111,7 +116,7 @@ export class ServerSession {
    * Never rejects.
    */
   async close(): Promise<void> {
-    this.#limits = { timeoutMs: farewellMs };
+    this.#limits = { share: this.#limits.share, timeoutMs: farewellMs };
     try {
       if (this.#transport.sessionId !== undefined) await this.#transport.terminateSession();
       await this.client.close();

@@ -32,11 +32,10 @@ export class ServerSessions {
   }
 
   async use<Result>(
-    tenantId: string,
     access: ServerAccess,
     work: (session: ServerSession, limits: RequestLimits) => Promise<Result>,
   ): Promise<Result> {
-    const key = keyOf(tenantId, access);
+    const key = keyOf(access);
     const kept = this.#take(key);
     if (kept !== undefined) {
       try {
@@ -110,7 +109,7 @@ export class ServerSessions {
 }
 
 /** Hashed, so that the credential is not kept in one more place. */
-function keyOf(tenantId: string, { server, headers }: ServerAccess): string {
+function keyOf({ tenantId, server, headers }: ServerAccess): string {
   return createHash('sha256')
     .update(JSON.stringify([tenantId, server.url, server.transport, headers]))
     .digest('base64url');

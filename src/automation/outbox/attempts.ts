@@ -1,7 +1,7 @@
 import { ageMs, type Instant, type Time } from '../../../cluster/index.js';
 import type { Ready } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import { type Egress, EgressError } from '../../infra/egress/index.js';
+import { type Egress, EgressError, type OutboundRequest } from '../../infra/egress/index.js';
 import { PlatformError } from '../../kernel/errors.js';
 import { type Mail, MailError } from '../../infra/mail/index.js';
 import type { ChangeFeed } from '../../infra/storage/index.js';
@@ -128,7 +128,7 @@ export class Attempts {
           },
         });
         const timeoutMs = Math.max(1, attemptMs - ageMs(time, claimed));
-        return this.#fetchOnce(request, signal, timeoutMs, mayBegin);
+        return this.#fetchOnce(request, { signal, timeoutMs, mayBegin, share: scope.tenantId });
       };
       const result = await this.#whileOpen(trigger, delivery, content, send);
       return { ...result, delayMs: execution.split_config.inter_chunk_delay_ms };
@@ -202,9 +202,7 @@ export class Attempts {
 
   async #fetchOnce(
     { url, method, headers, body, ours, faultIn, hint }: SignedRequest,
-    signal: AbortSignal,
-    timeoutMs: number,
-    mayBegin: () => boolean,
+    limits: Pick<OutboundRequest, 'signal' | 'timeoutMs' | 'mayBegin' | 'share'>,
   ): Promise<AttemptResult> {
     const { egress, operatorEgress } = this.#parts;
     const answer = await (ours ? operatorEgress : egress).fetchGuarded({
@@ -212,9 +210,7 @@ export class Attempts {
       method,
       headers,
       body,
-      signal,
-      timeoutMs,
-      mayBegin,
+      ...limits,
       bodyBytesMax: 64 * 1024,
       oversize: 'cut',
       // A redirect is reported to the trigger's owner; following it would send the signature elsewhere.

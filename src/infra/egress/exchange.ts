@@ -7,6 +7,7 @@ import { Clock } from './clock.js';
 import { EgressError } from './egress-error.js';
 import { failureOf } from './failure.js';
 import type { MayBegin } from './last-look.js';
+import type { Places } from './places.js';
 import { checkHeaders } from './header-rules.js';
 import { dropsBody, locationOf, nextTarget } from './redirect-rules.js';
 import { hostNamed, readUrl, type Target } from './target-rules.js';
@@ -33,6 +34,8 @@ export interface OutboundRequest {
   readonly holdsSecret?: boolean;
   /** Asked right before each request is written to its connection; false fails the call with `withdrawn`. */
   readonly mayBegin?: MayBegin;
+  /** Whose request it is: the tenant. Slow requests of one share leave the others their places at an origin. */
+  readonly share?: string;
   /** Any of these signals cancels the call. */
   readonly signal?: AbortSignal | readonly AbortSignal[];
 }
@@ -52,17 +55,20 @@ export interface StreamedAnswer {
 const bodyBytesMaxDefault = 1024 * 1024;
 const redirectsMaxDefault = 3;
 
+/** What all requests of one guard have in common. */
+export interface WayOut {
+  readonly rules: AddressRules;
+  readonly dispatcher: Dispatcher;
+  readonly places: Places;
+}
+
 /** Sends the request, follows redirects on the same host, and resolves when the headers have arrived. */
-export async function exchange(
-  rules: AddressRules,
-  dispatcher: Dispatcher,
-  request: OutboundRequest,
-): Promise<StreamedAnswer> {
-  const target = targetOf(rules, String(request.url));
+export async function exchange(way: WayOut, request: OutboundRequest): Promise<StreamedAnswer> {
+  const target = targetOf(way.rules, String(request.url));
   checkHeaders(request.headers ?? {}, 'headers');
   const clock = new Clock(target.host, request);
   try {
-    return await follow(rules, dispatcher, request, target, clock);
+    return await follow(way, request, target, clock);
   } catch (error) {
     clock.stop();
     throw failureOf(error, target.host, clock);
@@ -70,8 +76,7 @@ export async function exchange(
 }
 
 async function follow(
-  rules: AddressRules,
-  dispatcher: Dispatcher,
+  way: WayOut,
   request: OutboundRequest,
   first: Target,
   clock: Clock,
@@ -81,7 +86,7 @@ async function follow(
   let headers = outgoing(request.headers ?? {});
   let target = first;
   for (let redirects = 0; ; redirects += 1) {
-    const answer = await send(dispatcher, request, { target, method, headers, body }, clock);
+    const answer = await send(way, request, { target, method, headers, body }, clock);
     const location = locationOf(answer.statusCode, answer.headers['location']);
     if (location === undefined || redirectsMax === 0) return streamed(request, target, answer, clock);
     drop(answer.body);
@@ -90,7 +95,7 @@ async function follow(
         host: target.host,
       });
     }
-    target = nextTarget(rules, target, location, request);
+    target = nextTarget(way.rules, target, location, request);
     if (dropsBody(answer.statusCode, method)) {
       if (method !== 'HEAD') method = 'GET';
       body = undefined;
@@ -107,25 +112,41 @@ interface Attempt {
 }
 
 function send(
-  dispatcher: Dispatcher,
+  { dispatcher, places }: WayOut,
   request: OutboundRequest,
   { target, method, headers, body }: Attempt,
   clock: Clock,
 ): Promise<Dispatcher.ResponseData<unknown>> {
   const silenceMs = Math.min(request.silenceMs ?? request.timeoutMs, request.timeoutMs);
-  const answer = dispatcher.request({
-    origin: target.url.origin,
-    path: target.url.pathname + target.url.search,
-    method,
-    headers,
-    body: body ?? null,
-    signal: clock.signal,
-    // Read by `lastLook`.
-    opaque: clock.mayWrite,
-    headersTimeout: silenceMs,
-    bodyTimeout: silenceMs,
-  });
-  return clock.bound(answer);
+  const { origin } = target.url;
+  const ask = (): Promise<Dispatcher.ResponseData<unknown>> =>
+    dispatcher.request({
+      origin,
+      path: target.url.pathname + target.url.search,
+      method,
+      headers,
+      body: body ?? null,
+      signal: clock.signal,
+      // Read by `lastLook`.
+      opaque: clock.mayWrite,
+      headersTimeout: silenceMs,
+      bodyTimeout: silenceMs,
+    });
+  return clock.bound(
+    new Promise((resolve, reject) => {
+      const work = async (): Promise<void> => {
+        // It may have waited for its place until after the end.
+        clock.signal.throwIfAborted();
+        const answer = await ask();
+        // The body has its listener before anybody can end it.
+        const closed = new Promise<void>((end) => answer.body.once('close', end));
+        resolve(answer);
+        await closed;
+      };
+      // A request that is given up keeps its place until its connection is free again.
+      places.use(origin, request.share ?? '', work).catch(reject);
+    }),
+  );
 }
 
 function streamed(

@@ -5,7 +5,7 @@ export type FetchLike = (url: string | URL, init?: RequestInit) => Promise<Respo
 
 export type FetchLimits = Pick<
   OutboundRequest,
-  'timeoutMs' | 'silenceMs' | 'bodyBytesMax' | 'redirectsMax' | 'mayBegin'
+  'timeoutMs' | 'silenceMs' | 'bodyBytesMax' | 'redirectsMax' | 'mayBegin' | 'share'
 > & { readonly signal?: AbortSignal };
 
 const withoutBody: ReadonlySet<number> = new Set([101, 204, 205, 304]);

@@ -9,6 +9,7 @@ import { exchange, type OutboundRequest, type StreamedAnswer } from './exchange.
 import { fetchLike, type FetchLike, type FetchLimits } from './fetch-like.js';
 import { checkHeaders } from './header-rules.js';
 import { lastLook } from './last-look.js';
+import { Places, placesMax } from './places.js';
 import { type Lookup, permittedAddresses, systemLookup } from './resolve.js';
 import { hostNamed, readHost, readUrl } from './target-rules.js';
 import { startTls } from './tls.js';
@@ -74,8 +75,8 @@ export interface Egress {
   close(): Promise<void>;
 }
 
-/** Per origin; further requests wait for a free connection, each under its own deadline. */
-const connectionsMax = 64;
+/** Per origin. More than there are places, so that a request that has its place waits for no connection. */
+const connectionsMax = placesMax.all + placesMax.each;
 const keepAliveMs = 10_000;
 const headerBytesMax = 16 * 1024;
 
@@ -90,8 +91,8 @@ export function createEgress(parts: EgressParts): Egress {
     keepAliveMaxTimeout: keepAliveMs,
     maxHeaderSize: headerBytesMax,
   });
-  const dispatcher = agent.compose(lastLook);
-  const streamGuarded = (request: OutboundRequest) => exchange(rules, dispatcher, request);
+  const way = { rules, dispatcher: agent.compose(lastLook), places: new Places() };
+  const streamGuarded = (request: OutboundRequest) => exchange(way, request);
   const checkUrl = (url: string, field: string): URL => {
     const target = readUrl(rules, url);
     if (typeof target === 'string') throw invalidField(field, target);

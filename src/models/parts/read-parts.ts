@@ -84,7 +84,11 @@ export function partReader(
           const content =
             bytes === undefined
               ? await room.run(scope.tenantId, () =>
-                  fetched(egress, part.url ?? '', `${field}.url`, { signal: ending.signal, take }),
+                  fetched(egress, part.url ?? '', `${field}.url`, {
+                    signal: ending.signal,
+                    take,
+                    share: scope.tenantId,
+                  }),
                 )
               : { bytes, told: undefined };
           const mediaType = typeOf(part, content, field);
@@ -143,6 +147,8 @@ interface Found {
 }
 
 interface Fetching {
+  /** The tenant. */
+  readonly share: string;
   readonly signal: AbortSignal;
   /** Counts bytes before they are kept. Throws if they are too many. */
   readonly take: (bytes: number) => void;
@@ -152,7 +158,7 @@ async function fetched(
   egress: Pick<Egress, 'streamGuarded'>,
   url: string,
   field: string,
-  { signal, take }: Fetching,
+  { signal, take, share }: Fetching,
 ): Promise<Found> {
   try {
     // It may have waited for its place until after the end.
@@ -164,6 +170,7 @@ async function fetched(
       silenceMs: silenceMsMax,
       bodyBytesMax: partBytesMax,
       oversize: 'refuse',
+      share,
       signal,
     });
     if (answer.status !== 200) {

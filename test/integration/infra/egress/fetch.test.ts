@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
-import { once } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import { gzipSync } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
 import { createEgress, type EgressFailure, EgressError } from '../../../../src/infra/egress/index.js';
@@ -239,6 +239,30 @@ test('a request without a connection is given up in time, and counts as never se
     // The connector's own limit is ten seconds.
     t.true(performance.now() - startedAt < 8_000);
   }
+});
+
+test('slow requests of one share leave the other shares their places at the origin', async (t) => {
+  let held = 0;
+  const url = await serve(t, (request, response) => {
+    if (request.url === '/slow') held += 1;
+    else response.end('quick');
+  });
+  const controller = new AbortController();
+  const { signal } = controller;
+  setMaxListeners(100, signal);
+  const slow = Array.from({ length: 100 }, () =>
+    fails(t, egress.fetchGuarded({ url: `${url}/slow`, share: 'a', signal, timeoutMs }), 'cancelled'),
+  );
+  await eventually(() => held === 32, { what: 'the share has all its places' });
+  const other = await egress.fetchGuarded({ url, share: 'b', timeoutMs: 10_000 });
+  t.is(other.body.toString(), 'quick');
+  const late = await fails(t, egress.fetchGuarded({ url, share: 'a', timeoutMs: 100 }), 'timeout');
+  t.true(late.neverSent);
+  controller.abort();
+  const left = await Promise.all(slow);
+  t.is(left.filter(({ neverSent }) => neverSent).length, 68);
+  const next = await egress.fetchGuarded({ url, share: 'a', timeoutMs: 10_000 });
+  t.deepEqual([next.body.toString(), held], ['quick', 32]);
 });
 
 test('a broken, endless or non-HTTP answer is a named failure', async (t) => {
