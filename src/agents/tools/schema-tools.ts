@@ -158,13 +158,12 @@ class ServerClock {
   readonly #timer: { cancel(): void };
   readonly #outer: AbortSignal;
   expired = false;
+  #isStopped = false;
 
   constructor(time: Time, timeoutMs: number, outer: AbortSignal) {
     this.#outer = outer;
-    this.#timer = time.after(timeoutMs, () => {
-      this.expired = true;
-      this.#controller.abort();
-    });
+    // After a stall of the event loop the timer runs before the sockets are read, and the answer may be there.
+    this.#timer = time.after(timeoutMs, () => time.soon(() => this.#expire()));
     if (outer.aborted) this.#onOuter();
     else outer.addEventListener('abort', this.#onOuter, { once: true });
   }
@@ -174,8 +173,15 @@ class ServerClock {
   }
 
   stop(): void {
+    this.#isStopped = true;
     this.#timer.cancel();
     this.#outer.removeEventListener('abort', this.#onOuter);
+  }
+
+  #expire(): void {
+    if (this.#isStopped) return;
+    this.expired = true;
+    this.#controller.abort();
   }
 
   readonly #onOuter = (): void => this.#controller.abort(this.#outer.reason);

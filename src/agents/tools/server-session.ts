@@ -11,6 +11,7 @@ import { greetingAnswered } from './server-greeting.js';
 const answerBytesMax = 4 * 1024 * 1024;
 /** How long to wait for a server's answer to the end of its session. */
 const farewellMs = 2_000;
+const packageGraceMs = 5_000;
 
 export interface ServerAccess {
   readonly tenantId: string;
@@ -127,6 +128,11 @@ export class ServerSession {
   }
 }
 
+/**
+ * The guard and the signal of a call end a request first: after a stall of the event loop they look for the answer once
+ * more, and the package's own timer does not. It ends what the package itself would wait for without an end.
+ */
 export function limitsOf({ timeoutMs, signal }: ServerAccess): RequestLimits {
-  return { timeout: timeoutMs, maxTotalTimeout: timeoutMs, signal };
+  const timeout = timeoutMs + packageGraceMs;
+  return { timeout, maxTotalTimeout: timeout, signal };
 }

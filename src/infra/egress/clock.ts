@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { cancelled } from './connection.js';
 import { EgressError } from './egress-error.js';
+import { expiry } from './expiry.js';
 import type { OutboundRequest } from './exchange.js';
 import type { MayBegin } from './last-look.js';
 
@@ -10,7 +11,7 @@ import type { MayBegin } from './last-look.js';
  */
 export class Clock {
   readonly #controller = new AbortController();
-  readonly #timer: NodeJS.Timeout;
+  readonly #expiry: { cancel(): void };
   readonly #outer: readonly AbortSignal[];
   readonly #onAbort: () => void;
   readonly #mayBegin: MayBegin;
@@ -18,12 +19,12 @@ export class Clock {
 
   constructor(host: string, { timeoutMs, signal = [], mayBegin = () => true }: OutboundRequest) {
     this.#mayBegin = mayBegin;
-    this.#timer = setTimeout(() => {
+    this.#expiry = expiry(timeoutMs, () => {
       const neverSent = !this.#isWritten;
       const missing = neverSent ? `There was no connection to ${host}` : `${host} did not answer`;
       const message = `${missing} within ${timeoutMs} ms.`;
       this.#controller.abort(new EgressError('timeout', message, { host, neverSent }));
-    }, timeoutMs);
+    });
     this.#outer = signal instanceof AbortSignal ? [signal] : signal;
     this.#onAbort = () => {
       const { reason } = this.#outer.find(({ aborted }) => aborted) ?? {};
@@ -65,7 +66,7 @@ export class Clock {
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
+    this.#expiry.cancel();
     for (const one of this.#outer) one.removeEventListener('abort', this.#onAbort);
   }
 }

@@ -4,6 +4,7 @@ import { callbackify } from 'node:util';
 import { buildConnector } from 'undici';
 import type { AddressRules } from './address-rules.js';
 import { EgressError } from './egress-error.js';
+import { expiry } from './expiry.js';
 import { type Lookup, permittedAddresses } from './resolve.js';
 import { forbidden } from './target-rules.js';
 
@@ -59,7 +60,7 @@ export function connectGuarded(
     if (signal?.aborted === true) return reject(cancelled(host, signal.reason, true));
     const socket = connect({ host, port, lookup: guardedLookup(parts), noDelay: true });
     const settle = (error?: EgressError): void => {
-      clearTimeout(timer);
+      limit.cancel();
       signal?.removeEventListener('abort', onAbort);
       socket.off('error', onError).off('connect', onConnect);
       if (error === undefined) return resolve(socket);
@@ -70,15 +71,13 @@ export function connectGuarded(
     const onConnect = (): void => settle(refusalOfReached(parts.rules, socket, host));
     const onError = (cause: Error): void => settle(connectionFailure(host, cause));
     const onAbort = (): void => settle(cancelled(host, signal?.reason, true));
-    const timer = setTimeout(
-      () =>
-        settle(
-          new EgressError('timeout', `${host} did not accept a connection within ${timeoutMs} ms.`, {
-            host,
-            neverSent: true,
-          }),
-        ),
-      timeoutMs,
+    const limit = expiry(timeoutMs, () =>
+      settle(
+        new EgressError('timeout', `${host} did not accept a connection within ${timeoutMs} ms.`, {
+          host,
+          neverSent: true,
+        }),
+      ),
     );
     socket.on('connect', onConnect).on('error', onError);
     signal?.addEventListener('abort', onAbort, { once: true });

@@ -2,6 +2,7 @@ import { isIP, type Socket } from 'node:net';
 import { connect, rootCertificates, type TLSSocket } from 'node:tls';
 import { cancelled, type ConnectionParts } from './connection.js';
 import { EgressError } from './egress-error.js';
+import { expiry } from './expiry.js';
 
 export interface HandshakeOptions {
   readonly timeoutMs: number;
@@ -32,7 +33,7 @@ export function startTls(
       ...(authorities.length === 0 ? {} : { ca: [...rootCertificates, ...authorities] }),
     });
     const settle = (error?: EgressError): void => {
-      clearTimeout(timer);
+      limit.cancel();
       signal?.removeEventListener('abort', onAbort);
       secure.off('error', onError).off('secureConnect', onSecure).off('close', onClose);
       if (error === undefined) return resolve(secure);
@@ -45,10 +46,10 @@ export function startTls(
     const onError = (cause: Error): void => settle(handshakeFailure(host, cause));
     const onClose = (): void => settle(handshakeFailure(host, new Error('closed')));
     const onAbort = (): void => settle(cancelled(host, signal?.reason, true));
-    const timer = setTimeout(() => {
+    const limit = expiry(timeoutMs, () => {
       const message = `The TLS handshake with ${host} did not finish within ${timeoutMs} ms.`;
       settle(new EgressError('timeout', message, { host, neverSent: true }));
-    }, timeoutMs);
+    });
     secure.on('secureConnect', onSecure).on('error', onError).on('close', onClose);
     signal?.addEventListener('abort', onAbort, { once: true });
   });

@@ -168,8 +168,9 @@ test('a tool request with a secret is marked so that it follows no redirect else
   const sent: unknown[] = [];
   const parts = {
     egress: {
-      fetchGuarded: async (request: { readonly holdsSecret?: boolean }) => {
+      fetchGuarded: async (request: { readonly holdsSecret?: boolean; readonly share?: string }) => {
         sent.push(request.holdsSecret);
+        t.is(request.share, oneTenant.tenantId);
         return { status: 200, headers: {}, url: '', body: Buffer.from('{}'), truncated: false };
       },
     },

@@ -134,6 +134,24 @@ test('a session idle for a minute is ended, and all are when the node stops', as
   t.deepEqual(server.ended, [...server.opened]);
 });
 
+test('an answer that is there when the time of its call has passed is taken', async (t) => {
+  const server = await startSessionServer(t);
+  const { time, fire } = heldTimers();
+  const egress = createEgress({ allow: ['127.0.0.1/32'] });
+  let answered = 0;
+  const fetchLike: Egress['fetchLike'] = (limits) => async (url, init) => {
+    const answer = await egress.fetchLike(limits)(url, init);
+    if (typeof init?.body !== 'string' || !init.body.includes('tools/call')) return answer;
+    const { status, headers } = answer;
+    const text = await answer.text();
+    answered += 1;
+    fire(120_000);
+    return new Response(text, { status, headers });
+  };
+  const caller = callerOf(t, server.url, { time, egress: { ...egress, fetchLike } });
+  t.deepEqual([await caller.call(), answered], ['{"text":"hi"}', 1]);
+});
+
 test('an interrupted call ends its session, and no other call continues in it', async (t) => {
   const server = await startSessionServer(t);
   const { call } = callerOf(t, server.url);

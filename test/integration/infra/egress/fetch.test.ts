@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { once, setMaxListeners } from 'node:events';
 import { gzipSync } from 'node:zlib';
+import { Worker } from 'node:worker_threads';
 import test, { type ExecutionContext } from 'ava';
 import { createEgress, type EgressFailure, EgressError } from '../../../../src/infra/egress/index.js';
 import { eventually } from '../../../support/clocks/eventually.js';
@@ -239,6 +240,27 @@ test('a request without a connection is given up in time, and counts as never se
     // The connector's own limit is ten seconds.
     t.true(performance.now() - startedAt < 8_000);
   }
+});
+
+test.serial('an answer that arrived while the event loop stood still is taken although the time has passed', async (t) => {
+  // Its own thread, so that it answers meanwhile.
+  const server = new Worker(
+    `const { parentPort } = require('node:worker_threads');
+     const server = require('node:http').createServer((request, response) => {
+       parentPort.postMessage('asked');
+       setTimeout(() => response.end('in time'), 100);
+     });
+     server.listen(0, '${host}', () => parentPort.postMessage(server.address().port));`,
+    { eval: true },
+  );
+  t.teardown(() => server.terminate());
+  const [port] = (await once(server, 'message')) as [number];
+  const asked = once(server, 'message');
+  const call = egress.fetchGuarded({ url: `http://${host}:${port}/`, timeoutMs: 3_000 });
+  await asked;
+  // In the check phase: the timers run next, and the sockets are read after them.
+  setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_500));
+  t.is((await call).body.toString(), 'in time');
 });
 
 test('slow requests of one share leave the other shares their places at the origin', async (t) => {
