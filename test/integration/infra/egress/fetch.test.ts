@@ -194,6 +194,33 @@ test('a small compressed answer that unpacks to 100 MB is refused, a normal one 
   t.deepEqual([fine.body.toString(), fine.headers['content-encoding']], ['fine', undefined]);
 });
 
+test('an empty body is empty whatever encoding its headers name', async (t) => {
+  const url = await serve(t, (request, response) => {
+    const [, status, encoding] = request.url?.split('/') ?? [];
+    response.writeHead(Number(status), { 'content-encoding': encoding });
+    // Without a length: the body is chunked, and ends at once.
+    response.flushHeaders();
+    response.end();
+  });
+  for (const encoding of ['gzip', 'deflate', 'br']) {
+    for (const [method, status] of [
+      ['DELETE', 204],
+      ['GET', 200],
+      ['HEAD', 200],
+      ['GET', 304],
+    ] as const) {
+      const answer = await egress.fetchGuarded({ url: `${url}/${status}/${encoding}`, method, timeoutMs });
+      t.deepEqual([answer.status, answer.body.length], [status, 0]);
+    }
+  }
+  const cut = await say(
+    t,
+    'HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 9\r\n\r\n',
+    (socket) => socket.end(),
+  );
+  await fails(t, egress.fetchGuarded({ url: cut, timeoutMs }), 'connection_failed');
+});
+
 test('an answer that never starts, stalls or never ends is given up in time', async (t) => {
   const silent = await serve(t, () => undefined);
   const stuck = await serve(t, (_request, response) => void response.write('a'));
@@ -242,26 +269,29 @@ test('a request without a connection is given up in time, and counts as never se
   }
 });
 
-test.serial('an answer that arrived while the event loop stood still is taken although the time has passed', async (t) => {
-  // Its own thread, so that it answers meanwhile.
-  const server = new Worker(
-    `const { parentPort } = require('node:worker_threads');
+test.serial(
+  'an answer that arrived while the event loop stood still is taken although the time has passed',
+  async (t) => {
+    // Its own thread, so that it answers meanwhile.
+    const server = new Worker(
+      `const { parentPort } = require('node:worker_threads');
      const server = require('node:http').createServer((request, response) => {
        parentPort.postMessage('asked');
        setTimeout(() => response.end('in time'), 100);
      });
      server.listen(0, '${host}', () => parentPort.postMessage(server.address().port));`,
-    { eval: true },
-  );
-  t.teardown(() => server.terminate());
-  const [port] = (await once(server, 'message')) as [number];
-  const asked = once(server, 'message');
-  const call = egress.fetchGuarded({ url: `http://${host}:${port}/`, timeoutMs: 3_000 });
-  await asked;
-  // In the check phase: the timers run next, and the sockets are read after them.
-  setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_500));
-  t.is((await call).body.toString(), 'in time');
-});
+      { eval: true },
+    );
+    t.teardown(() => server.terminate());
+    const [port] = (await once(server, 'message')) as [number];
+    const asked = once(server, 'message');
+    const call = egress.fetchGuarded({ url: `http://${host}:${port}/`, timeoutMs: 3_000 });
+    await asked;
+    // In the check phase: the timers run next, and the sockets are read after them.
+    setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_500));
+    t.is((await call).body.toString(), 'in time');
+  },
+);
 
 test('slow requests of one share leave the other shares their places at the origin', async (t) => {
   let held = 0;
