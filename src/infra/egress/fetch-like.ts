@@ -1,3 +1,4 @@
+import { EgressError } from './egress-error.js';
 import { methods, type OutboundMethod, type OutboundRequest, type StreamedAnswer } from './exchange.js';
 
 /** The part of `fetch` that client packages of HTTP protocols use. */
@@ -8,7 +9,7 @@ export type FetchLimits = Pick<
   'timeoutMs' | 'silenceMs' | 'bodyBytesMax' | 'redirectsMax' | 'mayBegin' | 'share'
 > & { readonly signal?: AbortSignal };
 
-const withoutBody: ReadonlySet<number> = new Set([101, 204, 205, 304]);
+const withoutBody: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /** A `fetch` for such packages that enforces the rules and these limits, whatever the package asks for. */
 export function fetchLike(
@@ -24,6 +25,13 @@ export function fetchLike(
       ...bodyOf(init.body),
       signal: [limits.signal, init.signal ?? undefined].filter((signal) => signal !== undefined),
     });
+    // A `Response` takes no other.
+    if (answer.status < 200 || answer.status > 599) {
+      await answer.body.return();
+      const host = new URL(answer.url).hostname;
+      const message = `${host} answers with the status ${answer.status}, which is none of HTTP.`;
+      throw new EgressError('bad_answer', message, { host });
+    }
     const head = { status: answer.status, headers: answer.headers };
     if (withoutBody.has(answer.status)) {
       await answer.body.return();

@@ -453,6 +453,17 @@ test('packages that need a fetch get one that obeys the rules', async (t) => {
   await fails(t, bounded.text(), 'too_large');
 });
 
+test('a status that is none of HTTP fails a fetch of a package, and its connection is closed', async (t) => {
+  let closed = false;
+  const url = await serve(t, (_request, response) => {
+    response.on('close', () => (closed = true));
+    response.writeHead(999).write('more follows, and never comes');
+  });
+  const error = await fails(t, egress.fetchLike({ timeoutMs: 600_000 })(url), 'bad_answer');
+  t.is(error.message, '127.0.0.1 answers with the status 999, which is none of HTTP.');
+  await eventually(() => closed, { what: 'the server sees the end' });
+});
+
 test('a request that may no longer begin once it is connected writes nothing', async (t) => {
   const heard: string[] = [];
   const connected: Socket[] = [];
