@@ -211,6 +211,8 @@ export class Attempts {
       headers,
       body,
       ...limits,
+      // A body that stalls or breaks would have an answer sent again that was taken.
+      readsBody: (status) => status === 200 && faultIn !== undefined,
       bodyBytesMax: 64 * 1024,
       oversize: 'cut',
       // A redirect is reported to the trigger's owner; following it would send the signature elsewhere.

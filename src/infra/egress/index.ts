@@ -39,6 +39,14 @@ export interface GuardedAnswer {
   readonly truncated: boolean;
 }
 
+export interface GuardedRequest extends OutboundRequest {
+  /**
+   * False: the status is all of the answer, and its body is reported as empty. It then neither delays the answer nor
+   * fails it.
+   */
+  readonly readsBody?: (status: number) => boolean;
+}
+
 /**
  * The only way out for targets that a tenant can choose. The `check…` functions check at save time and throw
  * `validation_error` with the field; the others check the address actually connected to and throw `EgressError`.
@@ -50,7 +58,7 @@ export interface Egress {
   checkHeaders(headers: Readonly<Record<string, string>>, field: string): void;
   /** Like `checkUrl`, and looks the name up, for publishing. A name that does not resolve yet passes. */
   checkResolved(url: string, field: string): Promise<void>;
-  fetchGuarded(request: OutboundRequest): Promise<GuardedAnswer>;
+  fetchGuarded(request: GuardedRequest): Promise<GuardedAnswer>;
   /** Resolves with the headers; the body is streamed. */
   streamGuarded(request: OutboundRequest): Promise<StreamedAnswer>;
   /** For packages that need a `fetch`. */
@@ -114,7 +122,7 @@ export function createEgress(parts: EgressParts): Egress {
         throw invalidField(field, 'points to a host that may not be reached from here');
       }
     },
-    fetchGuarded: async (request) => wholeOf(await streamGuarded(request)),
+    fetchGuarded: async (request) => wholeOf(await streamGuarded(request), request),
     streamGuarded,
     fetchLike: (limits) => fetchLike(streamGuarded, limits),
     connectGuarded: async (host, port, options) =>
@@ -126,16 +134,23 @@ export function createEgress(parts: EgressParts): Egress {
   };
 }
 
-async function wholeOf(answer: StreamedAnswer): Promise<GuardedAnswer> {
+async function wholeOf(
+  { status, headers, url, body, truncated }: StreamedAnswer,
+  { readsBody = () => true }: GuardedRequest,
+): Promise<GuardedAnswer> {
+  if (!readsBody(status)) {
+    // Read within the limits all the same: a body that ends leaves its connection to the next request.
+    chunksOf(body).catch(() => undefined);
+    return { status, headers, url, body: Buffer.alloc(0), truncated: false };
+  }
+  const chunks = await chunksOf(body);
+  return { status, headers, url, body: Buffer.concat(chunks), truncated: truncated() };
+}
+
+async function chunksOf(body: StreamedAnswer['body']): Promise<Uint8Array[]> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of answer.body) chunks.push(chunk);
-  return {
-    status: answer.status,
-    headers: answer.headers,
-    url: answer.url,
-    body: Buffer.concat(chunks),
-    truncated: answer.truncated(),
-  };
+  for await (const chunk of body) chunks.push(chunk);
+  return chunks;
 }
 
 function hostOf(rules: AddressRules, text: string, port: number): string {
