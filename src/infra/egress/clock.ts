@@ -2,8 +2,14 @@ import type { Dispatcher } from 'undici';
 import { cancelled } from './connection.js';
 import { EgressError } from './egress-error.js';
 import { expiry } from './expiry.js';
-import type { OutboundRequest } from './exchange.js';
 import type { MayBegin } from './last-look.js';
+
+/** These fields of a request. */
+interface Bounds {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | readonly AbortSignal[];
+  readonly mayBegin?: MayBegin;
+}
 
 /**
  * Combines the deadline and the caller's signals into one signal whose reason tells which one aborted, and knows whether
@@ -17,7 +23,7 @@ export class Clock {
   readonly #mayBegin: MayBegin;
   #isWritten = false;
 
-  constructor(host: string, { timeoutMs, signal = [], mayBegin = () => true }: OutboundRequest) {
+  constructor(host: string, { timeoutMs, signal = [], mayBegin = () => true }: Bounds) {
     this.#mayBegin = mayBegin;
     this.#expiry = expiry(timeoutMs, () => {
       const neverSent = !this.#isWritten;
