@@ -3,7 +3,8 @@ import type { Ready } from '../../kernel/ready.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
 import { type Egress, EgressError, type OutboundRequest } from '../../infra/egress/index.js';
 import { PlatformError } from '../../kernel/errors.js';
-import { type Mail, MailError } from '../../infra/mail/index.js';
+import { TaskLimiter } from '../../kernel/task-limiter.js';
+import { answersAtOnce, type Mail, MailError } from '../../infra/mail/index.js';
 import type { ChangeFeed } from '../../infra/storage/index.js';
 import type { SenderBlocks } from '../messages/sender-blocks.js';
 import type { MessageSealer } from '../messages/message-payload.js';
@@ -54,6 +55,15 @@ export class ClaimLost extends Error {
   }
 }
 
+/** The attempt was not made: as many mails as may be are being sent. */
+export class NoPlace extends Error {
+  override readonly name = 'NoPlace';
+
+  constructor() {
+    super('No further mail may be sent now.');
+  }
+}
+
 /** The result of an attempt, and the configured delay before the next chunk. */
 export type Attempted = AttemptResult & { readonly delayMs: number };
 
@@ -72,6 +82,8 @@ interface RunningAttempt {
 export class Attempts {
   readonly #parts: AttemptParts;
   readonly #running = new Set<RunningAttempt>();
+  /** By tenant: a tenant with many mails delays only its own. */
+  readonly #mailPlaces = new TaskLimiter(answersAtOnce);
   readonly #unsubscribe: readonly (() => void)[];
 
   constructor(parts: AttemptParts) {
@@ -88,11 +100,21 @@ export class Attempts {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
   }
 
+  /** Runs `work` once it has a place to send a mail; it makes its attempt with `hasPlace`. */
+  withMailPlace<Result>({ tenantId }: TenantScope, work: () => Promise<Result>): Promise<Result> {
+    return this.#mailPlaces.run(tenantId, work);
+  }
+
   /**
-   * Rejects with `ClaimLost`, or if the outcome is unknown. `claimed`: a moment before the claim; the attempt ends
-   * `attemptMs` later, since a handoff is answered then.
+   * Rejects with `ClaimLost` or `NoPlace`, or if the outcome is unknown. `claimed`: a moment before the claim; the attempt
+   * ends `attemptMs` later, since a handoff is answered then. So it does not wait for a place.
    */
-  async make(scope: TenantScope, delivery: ClaimedDelivery, claimed: Instant): Promise<Attempted> {
+  async make(
+    scope: TenantScope,
+    delivery: ClaimedDelivery,
+    claimed: Instant,
+    hasPlace = false,
+  ): Promise<Attempted> {
     const { mayAct, time } = this.#parts;
     const mayBegin = (): boolean => mayAct() && ageMs(time, claimed) < attemptMs;
     try {
@@ -105,8 +127,11 @@ export class Attempts {
         throw new Unsendable(content.error.message);
       const mail = mailOf(parsed);
       if (mail !== undefined && (content.mail !== undefined || execution.callback === undefined)) {
+        if (!hasPlace && !this.#mailPlaces.hasPlace(scope.tenantId)) throw new NoPlace();
         const send = () => this.#mail(delivery, { trigger, config: mail }, content, mayBegin);
-        return { ...(await this.#whileOpen(trigger, delivery, content, send)), delayMs: 0 };
+        const make = () => this.#whileOpen(trigger, delivery, content, send);
+        const result = await (hasPlace ? make() : this.withMailPlace(scope, make));
+        return { ...result, delayMs: 0 };
       }
       const channel = requestsOf(parsed)?.channel;
       const nowMs = this.#parts.time.wallMs();

@@ -103,6 +103,28 @@ export async function beginAttempt(
     values (${tenantId}, ${id}, ${chunk}, ${attempts})`);
 }
 
+/**
+ * Takes back an attempt that was recorded but not made, if the delivery is still at it: it counts for nothing. `heldMs`:
+ * how much longer other nodes leave the delivery alone.
+ */
+export async function giveBackAttempt(
+  { tenantId }: TenantScope,
+  tx: TenantTransaction,
+  { id, chunk, attempts }: ClaimedDelivery,
+  heldMs: number,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    with given as (
+      update deliveries set attempts = attempts - 1, claimed_by = case when ${heldMs} > 0 then claimed_by end,
+        due_at = clock_timestamp() + ${heldMs} * interval '1 millisecond'
+      where tenant_id = ${tenantId} and id = ${id} and status = 'pending' and chunk = ${chunk}
+        and attempts = ${attempts}
+      returning tenant_id, id)
+    delete from delivery_attempts a using given g
+    where a.tenant_id = g.tenant_id and a.delivery_id = g.id and a.chunk = ${chunk} and a.attempt = ${attempts}
+      and a.finished_at is null`);
+}
+
 export interface AttemptEnd {
   readonly statusCode: number | null;
   readonly error: string | null;

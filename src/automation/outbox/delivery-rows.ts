@@ -1,6 +1,13 @@
 import type { Store } from '../../infra/storage/index.js';
 import type { TenantScope } from '../../kernel/tenant-scope.js';
-import { beginAttempt, type ClaimedDelivery, claimOne, dueSessions, isUnderWay } from './deliveries.store.js';
+import {
+  beginAttempt,
+  type ClaimedDelivery,
+  claimOne,
+  dueSessions,
+  giveBackAttempt,
+  isUnderWay,
+} from './deliveries.store.js';
 
 /** What the sender asks of the rows of deliveries beside its batches: each method is one transaction. */
 export interface DeliveryRows {
@@ -12,6 +19,8 @@ export interface DeliveryRows {
     delivery: Pick<ClaimedDelivery, 'id' | 'chunk'>,
     holdMs: number,
   ): Promise<ClaimedDelivery | null>;
+  /** Takes back an attempt that was not made, and holds the delivery so much longer. */
+  giveBack(scope: TenantScope, delivery: ClaimedDelivery, heldMs: number): Promise<void>;
   /** Whether an answer of the session is being sent. */
   isUnderWay(scope: TenantScope, sessionId: string, attemptMs: number): Promise<boolean>;
 }
@@ -25,6 +34,8 @@ export function deliveryRows(store: Store): DeliveryRows {
         if (delivery !== null) await beginAttempt(scope, tx, delivery);
         return delivery;
       }),
+    giveBack: (scope, delivery, heldMs) =>
+      store.inTenant(scope, (tx) => giveBackAttempt(scope, tx, delivery, heldMs)),
     isUnderWay: (scope, sessionId, attemptMs) =>
       store.inTenant(scope, (tx) => isUnderWay(scope, tx, sessionId, attemptMs)),
   };

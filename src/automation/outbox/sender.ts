@@ -5,7 +5,7 @@ import type { BatchWriter, BatchWriters } from '../../infra/storage/index.js';
 import { type Finish, type FinishedAnswer, type FinishedRow, finishTarget } from './finish-target.js';
 import type { TriggerMeasures } from '../messages/measures.js';
 import { type ClaimedWork, type Later, ClaimLoop } from '../../infra/claims/index.js';
-import { attemptMs, Attempts, type AttemptParts, ClaimLost } from './attempts.js';
+import { attemptMs, Attempts, type AttemptParts, ClaimLost, NoPlace } from './attempts.js';
 import { type AttemptEnd, deliveryClaims, type ClaimedDelivery, type Next } from './deliveries.store.js';
 import type { DeliveryRows } from './delivery-rows.js';
 import { type EndedAttempt, type QueueRow, type QueueState, queueTarget } from './delivery-queue-target.js';
@@ -45,6 +45,10 @@ interface Begun {
 }
 
 type Advanced = Omit<QueueState, 'first'> & { readonly first: Begun | undefined };
+type Ahead = Pick<Advanced, 'first' | 'dueInMs'>;
+
+/** Another process may have the delivery; the next look shows when the claim is over. */
+const lost: Ahead = { first: undefined, dueInMs: 0 };
 
 interface Line {
   readonly scope: TenantScope;
@@ -157,12 +161,12 @@ export class Sender {
    */
   async sendNow(scope: TenantScope, id: string, fromChunk: number): Promise<SentNow> {
     for (let chunk = fromChunk; ; chunk += 1) {
-      const since = instantOf(this.#parts.time);
-      const claimed = await this.#parts.rows.begin(scope, { id, chunk }, holdMs);
-      if (claimed === null) return 'taken';
-      const ended = await this.#attempt(scope, { delivery: claimed, claimed: since }, true);
-      if (ended === undefined) return 'taken';
-      const { session_id: sessionId } = claimed;
+      const attempt = (hasPlace: boolean) => this.#claimOne(scope, { id, chunk }, hasPlace);
+      const first = await attempt(false);
+      const ended =
+        first === 'no-place' ? await this.#attempts.withMailPlace(scope, () => attempt(true)) : first;
+      if (ended === undefined || ended === 'no-place') return 'taken';
+      const { session_id: sessionId } = ended.delivery;
       const { ageMs } = await this.#goOn({ scope, sessionId }, ended, false);
       const { next, end } = ended;
       if (next.step === 'over') {
@@ -189,16 +193,15 @@ export class Sender {
   async #send({ scope, sessionId, takeBegun }: Line): Promise<Later<Line> | undefined> {
     const line: Line = { scope, sessionId };
     const begun = takeBegun?.();
-    let state: Pick<Advanced, 'first' | 'dueInMs'> =
+    let state: Ahead =
       begun === undefined ? await this.#goOn(line) : { first: await begun, dueInMs: undefined };
     for (;;) {
       const { first, dueInMs } = state;
       // Also while this node stops: the attempt is recorded.
       if (first !== undefined) {
         const ended = await this.#attempt(scope, first, false);
-        // The next poll shows when the claim is over.
-        if (ended === undefined) return { subject: line, inMs: lateMs };
-        state = await this.#goOn(line, ended);
+        if (ended === 'no-place') state = await this.#onceItHasPlace(line);
+        else state = ended === undefined ? lost : await this.#goOn(line, ended);
         continue;
       }
       if (dueInMs === undefined) return undefined;
@@ -208,6 +211,30 @@ export class Sender {
       await this.#pause(dueInMs);
       state = await this.#goOn(line);
     }
+  }
+
+  /**
+   * Claims the queue's first delivery again once a mail may be sent, so that the time of its attempt begins then. Meanwhile
+   * nobody holds it, and another node may have a place for it.
+   */
+  #onceItHasPlace(line: Line): Promise<Ahead> {
+    return this.#attempts.withMailPlace(line.scope, async () => {
+      if (this.#loop.stopped) return { first: undefined, dueInMs: undefined };
+      const { first, ...rest } = await this.#goOn(line);
+      if (first === undefined) return { first, ...rest };
+      const ended = await this.#attempt(line.scope, first, false, true);
+      return ended === undefined || ended === 'no-place' ? lost : this.#goOn(line, ended);
+    });
+  }
+
+  async #claimOne(
+    scope: TenantScope,
+    one: Pick<ClaimedDelivery, 'id' | 'chunk'>,
+    hasPlace: boolean,
+  ): Promise<EndedAttempt | 'no-place' | undefined> {
+    const claimed = instantOf(this.#parts.time);
+    const delivery = await this.#parts.rows.begin(scope, one, holdMs);
+    return delivery === null ? undefined : this.#attempt(scope, { delivery, claimed }, true, hasPlace);
   }
 
   /** Records the result of an attempt, if one was made, and claims the queue's first delivery if it may be sent. */
@@ -229,18 +256,25 @@ export class Sender {
     return { ...rest, first: first && { delivery: first, claimed } };
   }
 
-  /** Undefined if the attempt was not made, because another process may have the delivery. */
+  /**
+   * Undefined if the attempt was not made, because another process may have the delivery; `no-place` if it was taken back,
+   * because no further mail may be sent now.
+   */
   async #attempt(
     scope: TenantScope,
     { delivery, claimed }: Begun,
     once: boolean,
-  ): Promise<EndedAttempt | undefined> {
-    const { time, random } = this.#parts;
-    const result = await this.#attempts.make(scope, delivery, claimed).catch((error: unknown) => {
+    hasPlace = false,
+  ): Promise<EndedAttempt | 'no-place' | undefined> {
+    const { time, random, rows } = this.#parts;
+    const result = await this.#attempts.make(scope, delivery, claimed, hasPlace).catch((error: unknown) => {
       if (error instanceof ClaimLost) return undefined;
+      if (error instanceof NoPlace) return 'no-place';
       throw error;
     });
-    if (result === undefined) return undefined;
+    // The queue leaves it to who sends it at once.
+    if (result === 'no-place') await rows.giveBack(scope, delivery, once ? holdMs : 0);
+    if (result === undefined || result === 'no-place') return result;
     const verdict = afterAttempt(result, delivery.attempts, {
       fraction: random.fraction(),
       nowMs: time.wallMs(),

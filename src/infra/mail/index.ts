@@ -11,7 +11,7 @@ import { mailPlace, MailWorker } from './worker.js';
 
 export { examineMailServer } from './smtp-transport.js';
 export { escapeHtml, type MailParts, renderMail } from './template.js';
-export { MailError, type OutgoingMail } from './transport.js';
+export { answersAtOnce, MailError, type OutgoingMail } from './transport.js';
 
 export interface MailOptions {
   readonly sealer: Sealer;
@@ -42,7 +42,8 @@ export interface Mail {
   /** To be called after that transaction: sends at once instead of at the next poll. */
   wake(): void;
   /**
-   * Sends a mail once, now, for callers that store and retry it themselves. Rejects with `MailError`, also if the mail
+   * Sends a mail once, now, for callers that store and retry it themselves. `answersAtOnce` bounds how many they send at
+   * the same time. Rejects with `MailError`, also if the mail
    * server has not taken the mail within the time. The same id and date produce the same mail.
    */
   send(mail: OutgoingMail, withinMs: number): Promise<void>;

@@ -1,5 +1,5 @@
 import { createTransport } from 'nodemailer';
-import { MailError, type MailTransport, messageOf } from './transport.js';
+import { answersAtOnce, MailError, type MailTransport, messageOf, queuedAtOnce } from './transport.js';
 
 /**
  * Sends mails to another mail server. These bound its silence; the signal of an attempt bounds the whole, since a server
@@ -8,7 +8,8 @@ import { MailError, type MailTransport, messageOf } from './transport.js';
 const connectionTimeoutMs = 10_000;
 const greetingTimeoutMs = 10_000;
 const socketTimeoutMs = 30_000;
-const connectionsMax = 2;
+/** No mail waits for a connection, which would use up the time of its attempt. */
+const connectionsMax = queuedAtOnce + answersAtOnce.all;
 /** An answer of the server has a few lines; the library would accept a megabyte. */
 const responseBytesMax = 64 * 1024;
 

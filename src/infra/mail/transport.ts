@@ -18,6 +18,10 @@ export interface OutgoingMail {
     | undefined;
 }
 
+/** How many mails a node sends at once: queued ones, and answers, which take turns by tenant. Each has a connection. */
+export const queuedAtOnce = 2;
+export const answersAtOnce = { all: 3, each: 2 };
+
 /** The destination of mails: another mail server, or a folder. */
 export interface MailTransport {
   /**

@@ -12,14 +12,13 @@ import {
 import type { SealedPlace, Sealer } from '../sealing/index.js';
 import type { Store } from '../storage/index.js';
 import { claimMails, type DueMail, type MailOutcome, recordOutcome, sweepMails } from './mails.store.js';
-import { MailError, type MailTransport, sendWithin } from './transport.js';
+import { MailError, type MailTransport, queuedAtOnce, sendWithin } from './transport.js';
 
 /**
  * Sends queued mails at least once. A worker claims a mail for a time, sends it and records the outcome. If it dies in
  * between, another worker claims the mail after that time. So a mail that was sent but not recorded is sent again under
  * the same Message-ID, and none is lost.
  */
-const atOnceMax = 2;
 /** Longer than an attempt lasts, from the claim to the recorded outcome. */
 const heldMs = 180_000;
 /** A worker sends no other mail meanwhile, and the mail must not be claimed by another worker while it is being sent. */
@@ -101,7 +100,7 @@ export class MailWorker {
   }
 
   #claim(): Promise<readonly DueMail[]> {
-    return this.#parts.store.directory((tx) => claimMails(tx, heldMs, atOnceMax));
+    return this.#parts.store.directory((tx) => claimMails(tx, heldMs, queuedAtOnce));
   }
 
   async #deliver(mail: DueMail, claimed: Instant): Promise<void> {

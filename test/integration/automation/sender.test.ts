@@ -9,7 +9,7 @@ import { type QueueState, queueTarget } from '../../../src/automation/outbox/del
 import { attemptMs } from '../../../src/automation/outbox/attempts.js';
 import { holdMs } from '../../../src/automation/outbox/sender.js';
 import { type EndedMessage, EndedMessages } from '../../support/builders/ended-messages.js';
-import { seal, sending, sendingOn } from '../../support/builders/sending.js';
+import { byMail, seal, sending, sendingOn } from '../../support/builders/sending.js';
 import { eventually } from '../../support/clocks/eventually.js';
 
 const messages = new EndedMessages(test);
@@ -152,6 +152,82 @@ test('an answer without a free place waits without an attempt that would expire'
     const states = await Promise.all(all.map((one) => messages.attempts(one)));
     return states.every((attempts) => attempts.join() === '1.1 200');
   });
+});
+
+test('a tenant with many answers by mail delays only its own, and those that wait make no attempt', async (t) => {
+  const store = await openStore({ databaseUrl: messages.url });
+  t.teardown(() => store.close());
+  const releases: (() => void)[] = [];
+  const begun: string[] = [];
+  const { end } = sending(t, messages, {
+    store,
+    mail: ({ id }) => {
+      begun.push(id);
+      return new Promise((resolve) => void releases.push(resolve));
+    },
+  });
+  const [busy, other] = [await messages.tenant(), await messages.tenant()];
+  const all = await Promise.all(Array.from({ length: 6 }, () => messages.message(busy)));
+  await Promise.all(all.map((one) => end(one, 1, byMail)));
+  const attempts = async (): Promise<readonly string[]> =>
+    (await Promise.all(all.map((one) => messages.attempts(one)))).flat();
+  await eventually(async () => begun.length === 2 && (await attempts()).length === 2, {
+    what: 'the mails without a place are given back',
+  });
+  const single = await messages.message(other);
+  await end(single, 1, byMail);
+  await eventually(() => begun.includes(single.executionId), { what: 'the other tenant sends' });
+  for (let sent = 0; sent < 7; sent += 1) {
+    await eventually(() => releases.length > 0, { what: `${sent} are sent` });
+    releases.shift()?.();
+  }
+  await eventually(async () => (await attempts()).join() === all.map(() => '1.1 250').join());
+  t.deepEqual(begun.toSorted(), [...all, single].map(({ executionId }) => executionId).toSorted());
+});
+
+test('a mail that a person writes waits for a place, held for the one who sends it', async (t) => {
+  const store = await openStore({ databaseUrl: messages.url });
+  t.teardown(() => store.close());
+  const releases: (() => void)[] = [];
+  const { sender, end } = sending(t, messages, {
+    store,
+    mail: () => new Promise((resolve) => void releases.push(resolve)),
+  });
+  const tenantId = await messages.tenant();
+  const busy = await Promise.all([1, 2].map(() => messages.message(tenantId)));
+  await Promise.all(busy.map((one) => end(one, 1, byMail)));
+  await eventually(() => releases.length === 2);
+  const scope = tenantScope(tenantId);
+  const [id, session_id] = [randomUUID(), randomUUID()];
+  const delivery: NewDelivery = {
+    id,
+    sessionId: session_id,
+    triggerId: randomUUID(),
+    executionId: null,
+    key: id,
+    inboxSeq: 0,
+    chunkTotal: 1,
+    truncated: false,
+    sealed: seal.seal(scope, { chunks: ['one'], context: {}, manual: true, ...byMail }),
+  };
+  await store.inTenant(scope, (tx) => insertDelivery(scope, tx, delivery));
+  const fate = sender.sendNow(scope, id, 1);
+  const row = { executionId: id, session_id, tenant_id: tenantId, trigger_id: id, key: id, seq: 0 };
+  await eventually(
+    async () => {
+      const { rows } = await messages.owner.query(`select from delivery_attempts where delivery_id = $1`, [
+        id,
+      ]);
+      const held = await heldOf(row);
+      return rows.length === 0 && JSON.stringify(held) === '{"status":"pending","attempts":0,"held":true}';
+    },
+    { what: 'its attempt is taken back' },
+  );
+  for (let sent = 0; sent < 3; sent += 1) {
+    await eventually(() => releases.length > 0);
+    releases.shift()?.();
+  }
+  t.is(await fate, 'sent');
 });
 
 /** A manual message in two chunks: the first was sent, the second waits for the test. */

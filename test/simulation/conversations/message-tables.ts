@@ -126,6 +126,7 @@ export class MessageTables {
     return {
       dueSessions: (lateMs, rowsMax) => store(() => outbox.dueSessions(lateMs, rowsMax)),
       begin: () => Promise.reject(new Error('nobody writes by hand in a simulation')),
+      giveBack: () => Promise.reject(new Error('nobody sends mails in a simulation')),
       isUnderWay: ({ tenantId }, sessionId, attemptMs) =>
         store(() => outbox.isUnderWay(tenantId, sessionId, attemptMs)),
     };

@@ -22,6 +22,12 @@ export const seal = new MessageSealer(
   createSealer({ masterKey: randomBytes(32), random: systemPlatform.random }),
 );
 
+/** What makes a content the answer to a mail. */
+export const byMail: Partial<DeliveryContent> = {
+  reply: { to: 'ada@example.com', from: 'agent@troupe.example.com' },
+  mail: { subject: 'Hello', thread: 'thread', references: [] },
+};
+
 export interface SendingGiven {
   /** Between chunks. */
   readonly delayMs?: number;
@@ -33,6 +39,8 @@ export interface SendingGiven {
   readonly mayAct?: () => boolean;
   /** Of the trigger, in place of a callback. */
   readonly channel?: object;
+  /** The mail server: then the trigger answers mails. */
+  readonly mail?: SenderParts['mail']['send'];
   /** So many records of an attempt fail. */
   readonly failsToRecord?: number;
 }
@@ -57,15 +65,17 @@ export function sending(t: ExecutionContext, messages: EndedMessages, given: Sen
       };
     },
   };
-  const parsed = parseTriggerConfig('webhook', {
-    auth: { type: 'none' },
-    ...(given.channel === undefined ? {} : { channel: given.channel }),
-    execution: {
-      mode: 'async',
-      ...(given.channel === undefined ? { callback: { url: 'https://receiver.example/' } } : {}),
-      split_config: { enabled: true, max_chunk_size: 100, inter_chunk_delay_ms: delayMs },
-    },
-  });
+  const webhook = () =>
+    parseTriggerConfig('webhook', {
+      auth: { type: 'none' },
+      ...(given.channel === undefined ? {} : { channel: given.channel }),
+      execution: {
+        mode: 'async',
+        ...(given.channel === undefined ? { callback: { url: 'https://receiver.example/' } } : {}),
+        split_config: { enabled: true, max_chunk_size: 100, inter_chunk_delay_ms: delayMs },
+      },
+    });
+  const parsed = given.mail === undefined ? webhook() : parseTriggerConfig('email', {});
   const unasked = (what: string) => () => Promise.reject(new Error(`${what} was asked`));
   const sender = new Sender({
     rows:
@@ -73,6 +83,7 @@ export function sending(t: ExecutionContext, messages: EndedMessages, given: Sen
         ? {
             dueSessions: unasked('a look for sessions'),
             begin: unasked('a claim'),
+            giveBack: unasked('a return'),
             isUnderWay: unasked('a look for attempts'),
           }
         : deliveryRows(given.store),
@@ -94,8 +105,11 @@ export function sending(t: ExecutionContext, messages: EndedMessages, given: Sen
     channels: { twilio: '', whatsapp_cloud: '', slack: '' },
     egress,
     operatorEgress: egress,
-    mail: { send: unasked('the mail server') },
-    addresses: { sendingAs: unasked('an address'), requireSender: unasked('an address') },
+    mail: { send: given.mail ?? unasked('the mail server') },
+    addresses: {
+      sendingAs: async (_trigger, _config, from) => ({ from }),
+      requireSender: async () => undefined,
+    },
     measures: { attempted: () => undefined },
     time,
     mayAct,

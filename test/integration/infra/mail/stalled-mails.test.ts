@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { createMail, MailError } from '../../../../src/infra/mail/index.js';
 import { insertMail } from '../../../../src/infra/mail/mails.store.js';
 import { createSmtpTransport } from '../../../../src/infra/mail/smtp-transport.js';
-import type { MailTransport } from '../../../../src/infra/mail/transport.js';
+import { answersAtOnce, type MailTransport, queuedAtOnce } from '../../../../src/infra/mail/transport.js';
 import { mailPlace, MailWorker } from '../../../../src/infra/mail/worker.js';
 import { systemPlatform } from '../../../../src/infra/platform/index.js';
 import { createSealer } from '../../../../src/infra/sealing/index.js';
@@ -133,11 +133,12 @@ test('an attempt that is given up frees its connection to a server that answers 
   t.teardown(() => transport.close());
   const attempt = new AbortController();
   // As many as the transport has connections.
-  const stalled = [1, 2].map(() => transport.send(outgoing, attempt.signal));
-  await eventually(() => relay.trickling === 2, { what: 'two connections that trickle' });
+  const connections = queuedAtOnce + answersAtOnce.all;
+  const stalled = Array.from({ length: connections }, () => transport.send(outgoing, attempt.signal));
+  await eventually(() => relay.trickling === connections, { what: 'connections that trickle' });
   attempt.abort();
   for (const one of stalled) await t.throwsAsync(one, { name: 'MailError' });
-  await eventually(() => relay.trickling === 0, { what: 'the end of both connections' });
+  await eventually(() => relay.trickling === 0, { what: 'the end of the connections' });
   relay.isSlow = false;
   await transport.send(outgoing, new AbortController().signal);
   t.is(server.taken.length, 1);
