@@ -64,6 +64,13 @@ export class NoPlace extends Error {
   }
 }
 
+interface Bounds {
+  readonly signal: AbortSignal;
+  /** Until a handoff is answered. */
+  readonly leftMs: () => number;
+  readonly mayBegin: () => boolean;
+}
+
 /** The result of an attempt, and the configured delay before the next chunk. */
 export type Attempted = AttemptResult & { readonly delayMs: number };
 
@@ -117,6 +124,7 @@ export class Attempts {
   ): Promise<Attempted> {
     const { mayAct, time } = this.#parts;
     const mayBegin = (): boolean => mayAct() && ageMs(time, claimed) < attemptMs;
+    const leftMs = (): number => Math.max(1, attemptMs - ageMs(time, claimed));
     try {
       const trigger = await this.#parts.live.get(delivery.trigger_id);
       if (trigger === undefined) throw new Unsendable('The trigger was deleted.');
@@ -128,7 +136,8 @@ export class Attempts {
       const mail = mailOf(parsed);
       if (mail !== undefined && (content.mail !== undefined || execution.callback === undefined)) {
         if (!hasPlace && !this.#mailPlaces.hasPlace(scope.tenantId)) throw new NoPlace();
-        const send = () => this.#mail(delivery, { trigger, config: mail }, content, mayBegin);
+        const send = (signal: AbortSignal) =>
+          this.#mail(delivery, { trigger, config: mail }, content, { signal, leftMs, mayBegin });
         const make = () => this.#whileOpen(trigger, delivery, content, send);
         const result = await (hasPlace ? make() : this.withMailPlace(scope, make));
         return { ...result, delayMs: 0 };
@@ -152,8 +161,7 @@ export class Attempts {
             chunk_total: delivery.chunk_total,
           },
         });
-        const timeoutMs = Math.max(1, attemptMs - ageMs(time, claimed));
-        return this.#fetchOnce(request, { signal, timeoutMs, mayBegin, share: scope.tenantId });
+          return this.#fetchOnce(request, { signal, timeoutMs: leftMs(), mayBegin, share: scope.tenantId });
       };
       const result = await this.#whileOpen(trigger, delivery, content, send);
       return { ...result, delayMs: execution.split_config.inter_chunk_delay_ms };
@@ -202,7 +210,7 @@ export class Attempts {
     delivery: ClaimedDelivery,
     { trigger, config }: { readonly trigger: SendingTrigger; readonly config: EmailConfig },
     content: DeliveryContent,
-    mayBegin: () => boolean,
+    { signal, leftMs, mayBegin }: Bounds,
   ): Promise<AttemptResult> {
     const { mail, addresses, report } = this.#parts;
     if (content.reply === undefined) throw new Unsendable(noReplyRoute);
@@ -216,9 +224,10 @@ export class Attempts {
     if (answer === undefined) throw new Unsendable(noReplyRoute);
     if (!mayBegin()) throw new ClaimLost();
     try {
-      await mail.send(answer, attemptMs);
+      await mail.send(answer, leftMs(), signal);
       return { kind: 'answered', status: 250, retryAfter: undefined };
     } catch (error) {
+      signal.throwIfAborted();
       report('sending an answer by mail', error);
       const final = error instanceof MailError && error.final;
       return { kind: 'failed', error: 'The mail server did not take the mail.', final };

@@ -44,9 +44,9 @@ export interface Mail {
   /**
    * Sends a mail once, now, for callers that store and retry it themselves. `answersAtOnce` bounds how many they send at
    * the same time. Rejects with `MailError`, also if the mail
-   * server has not taken the mail within the time. The same id and date produce the same mail.
+   * server has not taken the mail within the time, or with the reason of `signal`. The same id and date produce the same mail.
    */
-  send(mail: OutgoingMail, withinMs: number): Promise<void>;
+  send(mail: OutgoingMail, withinMs: number, signal?: AbortSignal): Promise<void>;
   /** The claims on mails, for when a process has gone. */
   readonly claims: ClaimedWork;
   /** Seals waiting mails again under the current master key. Call it only after every node has that key. */
@@ -87,10 +87,10 @@ export function createMail(
     },
     wake: () => worker?.wake(),
     claims: { table: mailClaims, sweepNow: () => worker?.wake() },
-    async send(outgoing, withinMs) {
+    async send(outgoing, withinMs, signal) {
       if (transport === undefined)
         throw new MailError('Mail cannot be sent before the node has started.', { final: false });
-      await sendWithin(time, withinMs, transport, outgoing);
+      await sendWithin(time, withinMs, transport, outgoing, signal);
     },
     async reseal() {
       await store.directory(async (tx) => {

@@ -1,4 +1,4 @@
-import { type Timers, within } from '../../../cluster/index.js';
+import { type Timers, withinSignal } from '../../../cluster/index.js';
 
 /** A mail as a transport receives it. */
 export interface OutgoingMail {
@@ -45,7 +45,7 @@ export class MailError extends Error {
 }
 
 /**
- * Sends within the time, or rejects: a server that sends a byte now and then keeps every time limit for silence, and would
+ * Sends within the time, or rejects, with the reason of `outer` once that is aborted: a server that sends a byte now and then keeps every time limit for silence, and would
  * hold the sender for ever.
  */
 export function sendWithin(
@@ -53,13 +53,19 @@ export function sendWithin(
   boundMs: number,
   transport: MailTransport,
   mail: OutgoingMail,
+  outer?: AbortSignal,
 ): Promise<void> {
-  const attempt = new AbortController();
-  return within(time, boundMs, transport.send(mail, attempt.signal), () => {
-    const message = `The mail server did not take the mail within ${boundMs / 1_000} seconds.`;
-    const late = new MailError(message, { final: false });
-    attempt.abort(late);
-    throw late;
+  const late = (): MailError =>
+    new MailError(`The mail server did not take the mail within ${Math.round(boundMs) / 1_000} seconds.`, {
+      final: false,
+    });
+  return withinSignal(time, boundMs, outer, late, (signal) => {
+    signal.throwIfAborted();
+    // Waits for no transport that does not end.
+    return new Promise((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      transport.send(mail, signal).then(resolve, reject);
+    });
   });
 }
 

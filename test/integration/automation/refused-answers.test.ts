@@ -13,7 +13,7 @@ import { EgressError } from '../../../src/infra/egress/index.js';
 import { openStore, StoreError } from '../../../src/infra/storage/index.js';
 import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { type EndedMessage, EndedMessages } from '../../support/builders/ended-messages.js';
-import { sending } from '../../support/builders/sending.js';
+import { byMail, sending } from '../../support/builders/sending.js';
 import { eventually } from '../../support/clocks/eventually.js';
 
 const messages = new EndedMessages(test);
@@ -153,4 +153,25 @@ test('a handoff breaks a running attempt off, and the session is quiet only then
   t.deepEqual(await settled(one), failed);
   t.true(aborted);
   t.true(await isQuiet());
+});
+
+test('a handoff breaks a mail off that the mail server is taking, and it is not sent again', async (t) => {
+  let closed: SenderBlock | undefined;
+  let begun = 0;
+  const { end, blocksChanged } = sending(t, messages, {
+    closedFor: () => closed,
+    mail: (_mail, _withinMs, signal) =>
+      new Promise((resolve, reject) => {
+        begun += 1;
+        t.teardown(() => resolve());
+        signal?.addEventListener('abort', () => reject(signal.reason));
+      }),
+  });
+  const one = await messages.message(await messages.tenant());
+  await end(one, 1, byMail);
+  await eventually(() => begun === 1, { what: 'the attempt runs' });
+  closed = 'session';
+  blocksChanged();
+  t.deepEqual(await settled(one), failed);
+  t.is(begun, 1);
 });

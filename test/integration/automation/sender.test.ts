@@ -75,6 +75,25 @@ test('a sender that was frozen between claim and request sends nothing, whicheve
   }
 });
 
+test('a mail has what the claim has left of the time of an attempt, since a handoff is answered then', async (t) => {
+  let aheadMs = 0;
+  const given: number[] = [];
+  const { end } = sending(t, messages, {
+    time: { ...systemTime, monotonicMs: () => systemTime.monotonicMs() + aheadMs },
+    // The last look: the store was slow since the claim.
+    mayAct: () => {
+      aheadMs = 12_000;
+      return true;
+    },
+    mail: async (_mail, withinMs) => void given.push(withinMs),
+  });
+  const one = await messages.message(await messages.tenant());
+  await end(one, 1, byMail);
+  await eventually(async () => (await messages.attempts(one)).join() === '1.1 250');
+  t.is(given.length, 1);
+  t.true((given[0] ?? attemptMs) <= attemptMs - 12_000, String(given));
+});
+
 test('each further chunk costs one more row if chunks follow at once', async (t) => {
   const { rows, sent, end } = sending(t, messages);
   const one = await messages.message(await messages.tenant());

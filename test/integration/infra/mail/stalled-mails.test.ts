@@ -144,7 +144,7 @@ test('an attempt that is given up frees its connection to a server that answers 
   t.is(server.taken.length, 1);
 });
 
-test('a mail that its caller retries is given up after the time that the caller sets', async (t) => {
+test('a mail that its caller retries is given up after the time that the caller sets, or at its signal', async (t) => {
   const { url } = await createDatabase(t);
   const store = await openStore({ databaseUrl: url });
   const relay = await startTrickling(t);
@@ -163,6 +163,12 @@ test('a mail that its caller retries is given up after the time that the caller 
   t.false(error.final);
   t.regex(error.message, /within 0\.5 seconds/);
   await eventually(() => relay.trickling === 0, { what: 'the end of the connection' });
+  const caller = new AbortController();
+  const sending = mail.send(outgoing, 60_000, caller.signal);
+  await eventually(() => relay.trickling === 1, { what: 'another connection' });
+  caller.abort(new Error('broken off'));
+  await t.throwsAsync(sending, { message: 'broken off' });
+  await eventually(() => relay.trickling === 0, { what: 'the end of that connection' });
 });
 
 test('closing ends what is being sent, so that a stalled mail does not keep the process', async (t) => {
