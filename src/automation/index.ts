@@ -132,7 +132,7 @@ export interface TriggersSubject {
    * one that has surely stopped.
    */
   readonly claims: { readonly fenced: readonly ClaimedWork[]; readonly effects: readonly ClaimedWork[] };
-  /** This node begins to leave: other nodes run the messages that it holds. */
+  /** This node begins to leave: other nodes poll and receive mail, and run the messages that it holds. */
   handOver(): Promise<void>;
   /** Before the node leaves its cluster: ends attempts to send answers and gives messages to the other nodes. */
   leave(): Promise<void>;
@@ -243,6 +243,11 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
       time,
       report: dependencies.report,
     });
+  let closed: Promise<void> | undefined;
+  const closeListener = async (): Promise<void> => {
+    closed ??= listener?.stop();
+    await closed;
+  };
   const repeats = new RepeatedMessages(store, reads, time);
   const uncounted = new UncountedRequests(dependencies.windows('uncounted'));
   const checks = webhookChecks({ ...dependencies, live, authentication, uncounted, repeats, senderBlocks });
@@ -286,7 +291,11 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
       await runner.leave();
     },
     claims: { fenced: [runner.claims, poller.claims], effects: [sender.claims] },
-    handOver: () => runner.leave(),
+    async handOver() {
+      // Other nodes poll and receive from now on. The node's last requests do not wait for what still runs here.
+      void Promise.allSettled([closeListener(), poller.leave()]);
+      await runner.leave();
+    },
     async start() {
       await listener?.start();
       runner.start();
@@ -297,7 +306,7 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
     },
     async stop() {
       measures.stop();
-      await listener?.stop();
+      await closeListener();
       await poller.stop(async () => {
         reader.close();
         await Promise.all([sources.stop(), dependencies.databases.close()]);

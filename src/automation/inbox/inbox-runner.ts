@@ -81,6 +81,7 @@ export class InboxRunner {
   readonly #retries = new Set<InboxMessage>();
   readonly #timers = new Set<Timer>();
   #stopped = false;
+  #hasLeft = false;
 
   constructor(parts: InboxRunnerParts) {
     this.#parts = parts;
@@ -103,7 +104,7 @@ export class InboxRunner {
     this.#lines = new SessionLines({
       begin: (waiting) => this.#pacer.ask(waiting.item.scope.tenantId, waiting),
       forget,
-      giveBack: (waiting) => this.#giveBack(waiting),
+      giveBack: (waiting) => this.#giveBack(waiting, giveBackMs),
     });
   }
 
@@ -123,14 +124,14 @@ export class InboxRunner {
   /** The claims on messages, for when a process has gone. */
   get claims(): ClaimedWork {
     const sweepNow = (): void => {
-      if (this.#stopped) return;
-      this.#claimAbandoned().catch((error: unknown) => this.#parts.report(claiming, error));
+      if (!this.#stopped) this.#claimAbandoned().catch((error) => this.#parts.report(claiming, error));
     };
     return { table: messageClaims, sweepNow };
   }
 
-  /** Starts nothing more and leaves what runs here to the other nodes; its turns go on in their sessions. */
+  /** Starts nothing more; leaves what it has and what it accepts to the other nodes. Its turns go on in their sessions. */
   async leave(): Promise<void> {
+    this.#hasLeft = true;
     this.stop();
     await this.#parts.rows.releaseOwnClaims();
   }
@@ -145,8 +146,9 @@ export class InboxRunner {
   }
 
   #ask(waiting: WaitingMessage): void {
-    if (this.#stopped || this.#running.has(waiting.item.executionId)) return;
-    this.#lines.ask(waiting);
+    if (this.#running.has(waiting.item.executionId)) return;
+    if (this.#hasLeft) this.#giveBack(waiting, 0);
+    else if (!this.#stopped) this.#lines.ask(waiting);
   }
 
   /**
@@ -339,11 +341,11 @@ export class InboxRunner {
     this.#timers.add(timer);
   }
 
-  /** Its session has so many that it is not its turn for long. */
-  #giveBack({ item: { scope, row } }: WaitingMessage): void {
+  /** Its session has so many that it is not its turn for long, or this process runs nothing more. */
+  #giveBack({ item: { scope, row } }: WaitingMessage, pauseMs: number): void {
     if (row === undefined) return;
     this.#parts.rows
-      .reschedule(scope, row, giveBackMs)
+      .reschedule(scope, row, pauseMs)
       .catch((error: unknown) => this.#parts.report('giving back an inbox message', error));
   }
 

@@ -92,11 +92,15 @@ export class SourcePoller {
     return { table: sourceClaims(lateMs), sweepNow: () => this.#sweepNow() };
   }
 
+  /** Begins no further poll: other nodes poll from now on. Resolves when those that run have ended. */
+  async leave(): Promise<void> {
+    await Promise.all([...this.#loops.values()].map((loop) => loop.stop()));
+  }
+
   /** Ends the polls that run with `breakOff`: a slow server of a tenant would hold up the end of the node. */
   async stop(breakOff: () => Promise<unknown>): Promise<void> {
     this.#isStopping = true;
-    const ended = [...this.#loops.values()].map((loop) => loop.stop());
-    await Promise.all([breakOff(), ...ended]);
+    await Promise.all([breakOff(), this.leave()]);
   }
 
   #sweepNow(): void {

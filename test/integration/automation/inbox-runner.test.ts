@@ -20,10 +20,11 @@ import { eventually } from '../../support/clocks/eventually.js';
 const messages = new EndedMessages(test);
 const seal = new MessageSealer(createSealer({ masterKey: randomBytes(32), random: systemPlatform.random }));
 const sweepEveryMs = 2_000;
+const process = `member-${randomUUID()}`;
 let store: Store;
 
 test.serial.before(async () => {
-  store = await openStore({ databaseUrl: messages.url, process: `member-${randomUUID()}` });
+  store = await openStore({ databaseUrl: messages.url, process });
 });
 test.after.always(() => store.close());
 
@@ -303,3 +304,26 @@ test.serial('a message that runs here is joined by a second call, and runs once'
   t.deepEqual(await Promise.all(both), [completed, completed]);
   t.is(ran.length, 1);
 });
+
+test.serial(
+  'a message that is accepted while its process leaves is given to the others at once',
+  async (t) => {
+    const { runner, item, ran, row } = await leftBehind(t, {});
+    await runner.leave();
+    await messages.owner.query(
+      `update trigger_inbox set claimed_by = $2, due_at = now() + interval '1 minute' where execution_id = $1`,
+      [item.executionId, process],
+    );
+    runner.begin(item);
+    const isFree = async (): Promise<boolean> => {
+      const { rows } = await messages.owner.query<{ free: boolean }>(
+        `select claimed_by is null and due_at <= clock_timestamp() as free from trigger_inbox where execution_id = $1`,
+        [item.executionId],
+      );
+      return rows[0]?.free === true;
+    };
+    await eventually(isFree, { what: 'the row is given back' });
+    t.is((await row())?.state, 'running');
+    t.deepEqual(ran, []);
+  },
+);
