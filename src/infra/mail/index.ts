@@ -81,7 +81,6 @@ export function createMail(
         messageId: `<${id}@${hostOf(publicUrl())}>`,
         recipient: to,
         sealedContent: sealer.seal(content, mailPlace(tenantId, id)),
-        queuedAt: new Date(time.wallMs()),
       });
       return id;
     },

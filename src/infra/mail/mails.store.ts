@@ -9,7 +9,6 @@ export interface QueuedMail {
   readonly messageId: string;
   readonly recipient: string;
   readonly sealedContent: Buffer;
-  readonly queuedAt: Date;
 }
 
 const dueMail = z.object({
@@ -26,12 +25,13 @@ const dueMail = z.object({
 
 export type DueMail = z.output<typeof dueMail>;
 
+/** Queued by the clock of PostgreSQL, by which it is given up. */
 export async function insertMail(tx: Transaction, mail: QueuedMail): Promise<void> {
   await tx.query(
     sql.typeAlias('nothing')`
       insert into mails (tenant_id, id, message_id, recipient, sealed_content, queued_at, next_attempt_at)
       values (${mail.tenantId}, ${mail.id}, ${mail.messageId}, ${mail.recipient},
-        ${sql.binary(mail.sealedContent)}, ${sql.timestamp(mail.queuedAt)}, now())`,
+        ${sql.binary(mail.sealedContent)}, clock_timestamp(), now())`,
   );
 }
 

@@ -267,7 +267,6 @@ test.serial('a mail that a process was sending when it went is due at once', asy
         messageId: `<${owner ?? 'none'}@example.com>`,
         recipient: 'one@example.com',
         sealedContent: Buffer.from('content'),
-        queuedAt: new Date(),
       }),
     );
   }

@@ -196,6 +196,17 @@ test('a mail that the server refuses permanently is given up and its content rem
   t.is(post.problems.length, 1);
 });
 
+test('a mail of a node whose clock is days behind is not given up sooner', async (t) => {
+  const [post, server] = await Promise.all([openPost(t), openServer(t)]);
+  server.refuseWith = 451;
+  post.time.aheadMs = -4 * 86_400_000;
+  const mail = post.node({ smtpUrl: server.url });
+  mail.start();
+  await post.queue(mail);
+  const row = await eventually(async () => (await post.rows()).find(({ last_error }) => last_error !== null));
+  t.false(row.given_up);
+});
+
 test('a mail that no server accepts for days is given up', async (t) => {
   const post = await openPost(t);
   const folder = await createMailFolder();
