@@ -54,8 +54,8 @@ export const work = [
         id: 'lost-claim-recorded',
         rule: 'An attempt that was not made is not recorded as one.',
         find: `      if (error instanceof ClaimLost) return undefined;
-      throw error;`,
-        replace: `      throw error;`,
+      if (error instanceof NoPlace)`,
+        replace: `      if (error instanceof NoPlace)`,
       },
       {
         id: 'begun-attempt-sent-again',
