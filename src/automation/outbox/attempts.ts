@@ -161,7 +161,7 @@ export class Attempts {
             chunk_total: delivery.chunk_total,
           },
         });
-          return this.#fetchOnce(request, { signal, timeoutMs: leftMs(), mayBegin, share: scope.tenantId });
+        return this.#fetchOnce(request, { signal, timeoutMs: leftMs(), mayBegin, share: scope.tenantId });
       };
       const result = await this.#whileOpen(trigger, delivery, content, send);
       return { ...result, delayMs: execution.split_config.inter_chunk_delay_ms };
