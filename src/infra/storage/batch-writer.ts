@@ -39,8 +39,14 @@ export type BatchWriterOptions = {
   readonly deadlineMs?: number;
 };
 
-/** Calls `onSent` right before the statement is sent: if it fails earlier, nothing was written. */
-export type Send = (statement: pg.QueryConfig, onSent: () => void) => Promise<pg.QueryResult<object>>;
+/**
+ * Asks `maySend` right before the statement is sent: if it fails earlier, or may not be sent, nothing was written. Undefined
+ * if it may not.
+ */
+export type Send = (
+  statement: pg.QueryConfig,
+  maySend: () => boolean,
+) => Promise<pg.QueryResult<object> | undefined>;
 
 type Failure = { readonly error: StoreError; readonly verdict: Verdict };
 
@@ -51,6 +57,11 @@ const defaults: Required<BatchWriterOptions> = {
   depthMax: 10_000,
   depthBytesMax: 67_108_864,
   deadlineMs: 10_000,
+};
+
+const givenUpMeanwhile: Failure = {
+  error: new StoreError('unavailable', 'A row of the batch passed its deadline before the batch was sent'),
+  verdict: 'not-written',
 };
 
 /** For targets without `bytesOf`. */
@@ -228,8 +239,13 @@ export class Writer<Row, Outcome> implements BatchWriter<Row, Outcome> {
     const unknownBefore = entries.map((entry) => entry.unknown);
     try {
       const result = await this.#send(statementOf(this.#target, rows), () => {
+        // A row that was given up as unsent, while the connection opened, must not be written after all: its caller may
+        // have begun again under another key.
+        if (entries.some(({ settled }) => settled)) return false;
         for (const entry of entries) entry.unknown = true;
+        return true;
       });
+      if (result === undefined) return givenUpMeanwhile;
       const outcomes = this.#target.outcomes(rows, result.rows);
       for (const [index, entry] of entries.entries()) {
         this.#settle(

@@ -68,7 +68,7 @@ export function openBatchWriters(options: BatchWritersOptions): BatchWriters {
 function sender(pool: pg.Pool, time: Time): Send {
   const checked = new WeakSet<pg.PoolClient>();
   const plans = new PlanAges(time);
-  return async (statement, onSent) => {
+  return async (statement, maySend) => {
     const client = await pool.connect();
     try {
       if (!checked.has(client)) {
@@ -76,8 +76,7 @@ function sender(pool: pg.Pool, time: Time): Send {
         checked.add(client);
       }
       if (plans.areOld(client)) await client.query('discard plans');
-      onSent();
-      const result = await client.query<object>(statement);
+      const result = maySend() ? await client.query<object>(statement) : undefined;
       client.release();
       return result;
     } catch (error) {

@@ -53,8 +53,8 @@ function inMemory<Row, Outcome>({
 const lockMs = 500;
 
 function sender({ time, transit, isLocked }: TwinWritersParts, statement: Statement): Send {
-  return async ({ values = [] }, onSent) => {
-    onSent();
+  return async ({ values = [] }, maySend) => {
+    if (!maySend()) return undefined;
     const rows = values[0] as readonly object[];
     let outcomes: readonly unknown[] | 'locked';
     if (isLocked(rows)) await sleep(time, lockMs);
