@@ -292,7 +292,8 @@ export function createTriggers(platform: Platform, options: TriggersOptions): Tr
     },
     claims: { fenced: [runner.claims, poller.claims], effects: [sender.claims] },
     async handOver() {
-      // Other nodes poll and receive from now on. The node's last requests do not wait for what still runs here.
+      // Other nodes poll and receive from now on. The node's last requests do not wait for what still runs here; `stop`
+      // waits for it, and tells of a failure.
       void Promise.allSettled([closeListener(), poller.leave()]);
       await runner.leave();
     },

@@ -6,8 +6,8 @@ import type { Change, ChangeFeed } from '../../infra/storage/index.js';
 
 /**
  * Ends a stream together with its credential: a revoked or expired key, a user that signed out, a member that left. The
- * streams of a suspended or deleted tenant, of a disabled user, and of addresses that a key no longer allows, end with an error event.
- * Returns a function that stops listening for these changes.
+ * streams of a suspended or deleted tenant, of a disabled user, and of addresses that a key no longer allows, end with an
+ * error event. Returns a function that stops listening for these changes.
  */
 export function endStreamsWithCredentials(
   streams: OpenStreams,

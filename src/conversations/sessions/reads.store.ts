@@ -239,6 +239,10 @@ export async function listMessagesBefore(
 export const deliveryStatuses = ['none', 'pending', 'delivered', 'delivery_failed'] as const;
 
 const flat = z.record(z.string(), z.unknown());
+
+/** Why a turn failed. `details` of an error of another service: which one, and what it answered. */
+export const executionError = z.object({ code: z.string(), message: z.string(), details: flat.optional() });
+
 const executionRow = z.object({
   id: z.uuid(),
   agent_id: z.uuid(),
@@ -259,13 +263,7 @@ const executionRow = z.object({
   first_token_ms: z.number().nullable(),
   tool_calls: z.number(),
   timeout_clock: z.enum(['turn', 'first_signal', 'idle', 'call']).nullable(),
-  error: z
-    .object({
-      code: z.string(),
-      message: z.string(),
-      details: z.record(z.string(), z.unknown()).optional(),
-    })
-    .nullable(),
+  error: executionError.nullable(),
   delivery_status: z.enum(deliveryStatuses),
   output: z.string().nullable(),
   parsed: z.unknown(),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { authorKinds, outcomes } from '../invocation/index.js';
 import { attachmentShape } from '../attachments/index.js';
 import { named, encodeCursor } from '../../http/operations/index.js';
-import { deliveryStatuses } from './reads.store.js';
+import { deliveryStatuses, executionError } from './reads.store.js';
 import type { ReadExecution, ReadMessage, ReadSession, ReadStep } from './reads.store.js';
 import type { SessionOverview } from './requests.js';
 import type { LastMessage } from './session-previews.store.js';
@@ -208,13 +208,7 @@ export const executionShape = named(
     latency_ms: z.int().nullable(),
     timed_out: z.boolean(),
     timeout_clock: z.enum(['turn', 'first_signal', 'idle', 'call']).nullable(),
-    error: z
-      .object({
-        code: z.string(),
-        message: z.string(),
-        details: z.record(z.string(), z.unknown()).optional(),
-      })
-      .nullable(),
+    error: executionError.nullable(),
     delivery_status: z.enum(deliveryStatuses),
     started_at: moment.nullable(),
     finished_at: moment.nullable(),

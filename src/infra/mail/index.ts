@@ -43,8 +43,8 @@ export interface Mail {
   wake(): void;
   /**
    * Sends a mail once, now, for callers that store and retry it themselves. `answersAtOnce` bounds how many they send at
-   * the same time. Rejects with `MailError`, also if the mail
-   * server has not taken the mail within the time, or with the reason of `signal`. The same id and date produce the same mail.
+   * the same time. Rejects with `MailError`, also if the mail server has not taken the mail within the time, or with the
+   * reason of `signal`. The same id and date produce the same mail.
    */
   send(mail: OutgoingMail, withinMs: number, signal?: AbortSignal): Promise<void>;
   /** The claims on mails, for when a process has gone. */

@@ -45,8 +45,8 @@ export class MailError extends Error {
 }
 
 /**
- * Sends within the time, or rejects, with the reason of `outer` once that is aborted: a server that sends a byte now and then keeps every time limit for silence, and would
- * hold the sender for ever.
+ * Sends within the time, or rejects: a server that sends a byte now and then keeps every time limit for silence, and would
+ * hold the sender for ever. Rejects with the reason of `outer` once that is aborted.
  */
 export function sendWithin(
   time: Timers,

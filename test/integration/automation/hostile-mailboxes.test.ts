@@ -12,10 +12,10 @@ import {
   type MailboxState,
 } from '../../../src/automation/mail/mailbox-poll.js';
 import { SlowMail, UnreadableMail } from '../../../src/automation/mail-reading/parsed-mail.js';
-import { SecretValue } from '../../../src/tenancy/vault/index.js';
 import { emailTrigger } from '../../support/builders/email-trigger.js';
 import { ManualTime } from '../../support/clocks/manual-time.js';
 import { type HostileServer, pour, startHostileServer } from '../../support/servers/hostile-server.js';
+import { mailboxSecret } from '../../support/builders/mailbox-secrets.js';
 
 const found = emailTrigger();
 const failedMail: EvaluatedMail = {
@@ -40,19 +40,10 @@ async function started(
 }
 
 function connect(server: HostileServer) {
-  const secret = {
-    id: '018f0000-0000-7000-8000-0000000000aa',
-    name: 'mailbox',
-    kind: 'generic' as const,
-    provider: null,
-    allowedHosts: null,
-    version: 1,
-    value: new SecretValue('password'),
-  };
   return connectMailbox(
     {
       time: systemTime,
-      vault: { resolve: async () => secret },
+      vault: { resolve: async () => mailboxSecret('password') },
       egress: { permittedAddresses: async () => ['127.0.0.1'] },
     },
     tenantScope('018f0000-0000-7000-8000-000000000001'),

@@ -9,11 +9,11 @@ import { parseMail } from '../../../src/automation/mail-reading/parse-mail.js';
 import { withinBudget } from '../../../src/automation/mail/mailbox-budget.js';
 import { connectMailbox } from '../../../src/automation/mail/mailbox-connection.js';
 import { MailboxPoll } from '../../../src/automation/mail/mailbox-poll.js';
-import { SecretValue } from '../../../src/tenancy/vault/index.js';
-import { emailTrigger, emailTriggerId } from '../../support/builders/email-trigger.js';
+import { emailTrigger } from '../../support/builders/email-trigger.js';
 import { fuzzRuns, fuzzTimeoutMs } from '../../support/builders/fuzz-runs.js';
 import { startHostileServer } from '../../support/servers/hostile-server.js';
 import { anyText } from '../../support/builders/any-text.js';
+import { mailboxSecret } from '../../support/builders/mailbox-secrets.js';
 
 const number = fc.oneof(
   fc.integer({ min: 0, max: 20 }).map(String),
@@ -103,15 +103,6 @@ test.serial('a mailbox server may answer anything: a poll ends with mails or an 
   let current: (socket: Socket) => void = (socket) => socket.end();
   const hostile = await startHostileServer((socket) => current(socket));
   t.teardown(() => hostile.close());
-  const secret = {
-    id: emailTriggerId,
-    name: 'mailbox',
-    kind: 'generic' as const,
-    provider: null,
-    allowedHosts: null,
-    version: 1,
-    value: new SecretValue('password'),
-  };
   const imap = {
     host: '127.0.0.1',
     port: hostile.port,
@@ -125,7 +116,7 @@ test.serial('a mailbox server may answer anything: a poll ends with mails or an 
     const client = await connectMailbox(
       {
         time: systemTime,
-        vault: { resolve: async () => secret },
+        vault: { resolve: async () => mailboxSecret('password') },
         egress: { permittedAddresses: async () => ['127.0.0.1'] },
       },
       found.trigger.scope,

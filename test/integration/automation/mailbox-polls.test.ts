@@ -11,8 +11,8 @@ import { parseTriggerConfig } from '../../../src/automation/triggers/config/trig
 import type { TriggerRow } from '../../../src/automation/triggers/triggers.store.js';
 import { recordRefused } from '../../../src/conversations/sessions/index.js';
 import { openStore, sql, type Store, StoreError } from '../../../src/infra/storage/index.js';
-import { SecretValue } from '../../../src/tenancy/vault/index.js';
 import { insertTenant } from '../../support/builders/callers.js';
+import { mailboxSecret } from '../../support/builders/mailbox-secrets.js';
 import { mailIntakeOver } from '../../support/builders/mail-intakes.js';
 import { eventually } from '../../support/clocks/eventually.js';
 import { databaseOfFile } from '../../support/database/database.js';
@@ -112,17 +112,7 @@ async function startMailbox(t: ExecutionContext, given: Given = {}) {
       },
       checksSenders: false,
       addresses: { check: unasked },
-      vault: {
-        resolve: async () => ({
-          id,
-          name: 'mailbox',
-          kind: 'generic',
-          provider: null,
-          allowedHosts: null,
-          version: 1,
-          value: new SecretValue(version.password ?? version.server.password),
-        }),
-      },
+      vault: { resolve: async () => mailboxSecret(version.password ?? version.server.password) },
       egress: { permittedAddresses: async () => ['127.0.0.1'] },
       time: systemTime,
       wake: () => undefined,

@@ -9,20 +9,12 @@ import type { EvaluatedMail } from '../../../src/automation/mail/mail-intake.js'
 import type { ReadMail } from '../../../src/automation/mail-reading/mail-reader.js';
 import type { SenderVerdict } from '../../../src/automation/mail-reading/parsed-mail.js';
 import { parseMail } from '../../../src/automation/mail-reading/parse-mail.js';
-import { SecretValue } from '../../../src/tenancy/vault/index.js';
 import { emailTrigger } from '../../support/builders/email-trigger.js';
 import { ManualTime } from '../../support/clocks/manual-time.js';
 import { eventually } from '../../support/clocks/eventually.js';
 import { type ImapServer, startImapServer } from '../../support/servers/imap-server.js';
+import { mailboxSecret } from '../../support/builders/mailbox-secrets.js';
 
-const secret = {
-  id: '018f0000-0000-7000-8000-0000000000aa',
-  name: 'mailbox',
-  kind: 'generic' as const,
-  provider: null,
-  allowedHosts: null,
-  version: 1,
-};
 const beganMs = Date.now() - 3_600_000;
 /** Where a trigger starts whose mailbox was polled up to before its first mail. */
 const beginning: MailboxState = { validity: '1', last_uid: 99, began_ms: beganMs };
@@ -84,7 +76,7 @@ async function mailboxWith(t: ExecutionContext, texts: readonly string[], given:
     const client = await connectMailbox(
       {
         time: systemTime,
-        vault: { resolve: async () => ({ ...secret, value: new SecretValue(server.password) }) },
+        vault: { resolve: async () => mailboxSecret(server.password) },
         egress: { permittedAddresses: async () => ['127.0.0.1'] },
       },
       tenantScope('018f0000-0000-7000-8000-000000000001'),

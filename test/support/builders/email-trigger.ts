@@ -3,7 +3,7 @@ import { tenantScope } from '../../../src/kernel/tenant-scope.js';
 import { type EmailConfig, emailConfig } from '../../../src/automation/triggers/config/email-config.js';
 import type { MailTrigger } from '../../../src/automation/mail/mail-intake.js';
 
-export const emailTriggerId = '018f0000-0000-7000-8000-000000000002';
+const emailTriggerId = '018f0000-0000-7000-8000-000000000002';
 
 export function emailTrigger(imap?: EmailConfig['imap']): MailTrigger {
   const config = emailConfig.parse({ reply: false, imap });
