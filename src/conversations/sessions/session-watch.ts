@@ -61,7 +61,7 @@ function firstPlace(turn: LiveTurn, { executionId, after, others }: WatchRequest
   if (row.id === executionId) return log.placeAfter(after);
   const known = others?.turns.find((one) => one.executionId === row.id);
   if (known !== undefined) return log.placeAfter(known.after);
-  // A turn that a reader does not know which came back began since its last message.
+  // A reader that came back tells its place in each turn that it knows; any other turn began since then.
   return finished && others === undefined ? log.events.length : 0;
 }
 
